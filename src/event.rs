@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::clipboard::Way;
+use crate::clipboard::ClipboardBackend;
 use crate::executor::Rewritten;
 use crate::outbox::OutboxForm;
 use crate::protocol::{Outcome, Step};
@@ -95,11 +95,11 @@ pub struct Waiting<'a> {
 #[derive(Debug)]
 pub enum ClipboardNews<'a> {
     /// This outbox was copied, in this form.
-    Copied(&'a Path, &'a OutboxForm, Way),
+    Copied(&'a Path, &'a OutboxForm, ClipboardBackend),
     /// This outbox could not be copied, for these reasons.
     NotCopied(&'a Path, &'a str),
     /// Replies are taken from it, this way.
-    Watched(Way),
+    Watched(ClipboardBackend),
     /// A reply on it was not taken, for this reason.
     NotTaken(&'a str),
     /// It cannot be read, for this reason.

@@ -1,26 +1,26 @@
-//! deaddrop lets any chat window be a coding agent: it writes one self-contained text file, a person pastes it into a
-//! chat and saves the reply, and deaddrop executes the commands in it. Each module uses only those above it in this map:
+//! deaddrop turns any chat window into a coding agent: it writes a self-contained text file, a person pastes it into a
+//! chat and saves the reply, and deaddrop executes the commands in it. A module uses only modules above it in this map:
 //!
-//! | module | what it is for |
+//! | module | responsibility |
 //! |---|---|
-//! | [`text`] `terminal` [`tokens`] [`error`] [`clock`] [`atomic`] [`settings`] [`program`] [`lock`] [`blobs`] | the ground: words, what reaches a terminal, tokens, errors, times, whole files, settings, programs that are started with the person's rights, one writer, contents under their digests |
-//! | [`secrets`] | what must not leave this machine, found in a text and left out of it (PURE) |
-//! | [`protocol`] | PURE: what replies say and what came of it, as values; the dialects |
-//! | [`workspace`] | the only toucher of workspace files, beneath one handle |
-//! | [`runner`] | a shell command → how it went; the helper that holds its processes together |
-//! | [`client`] | asks an agent elsewhere, over JSON-RPC |
-//! | [`clipboard`] | puts a text on the clipboard so that it stays there, and reads what is there |
-//! | [`policy`] [`machine`] | what may be done, denied or asked about (PURE); what this machine is |
-//! | [`session`] | where a conversation stands, and its file |
-//! | [`executor`] | what carries out operations: here, in a guest, or as a preview |
-//! | [`admission`] [`event`] | whether a reply is accepted; what happens meanwhile, for whoever reports it |
+//! | [`text`] `terminal` [`tokens`] [`error`] [`clock`] [`atomic`] [`settings`] [`program`] [`lock`] [`blobs`] | foundations: wording, terminal output, token counts, errors, times, atomic files, settings, helper programs with the person's rights, one writer per project, contents by digest |
+//! | [`secrets`] | finds secrets in a text and replaces them (pure) |
+//! | [`protocol`] | what replies say and their outcomes, as values; the dialects (pure) |
+//! | [`workspace`] | the only code that accesses workspace files, beneath one directory handle |
+//! | [`runner`] | runs shell commands in the sandbox, through a helper process |
+//! | [`client`] | JSON-RPC client of the executor on another machine |
+//! | [`clipboard`] | copies, reads and watches the clipboard |
+//! | [`policy`] [`machine`] | allow, ask or deny an operation (pure); facts about this machine |
+//! | [`session`] | a task and its conversation: state, store, journal, log |
+//! | [`executor`] | executes operations: here, in a guest, or as a preview |
+//! | [`admission`] [`event`] | whether a reply is accepted; events of a turn, for reporters |
 //! | [`turn`] | one reply: steps → outcomes |
-//! | [`inbox`] [`outbox`] [`context`] [`watch`] | replies in, the next text out (PURE), the files that it is about (PURE), wake-ups |
-//! | [`engine`] | an opened project: one reply from steps to the next outbox |
-//! | [`ipc`] [`space`] [`daemon`] | requests of a person, and of another program; one turn after another |
-//! | [`rpc`] | the same workspace and runner for whoever connects, over JSON-RPC |
-//! | `serve` | the page in the browser |
-//! | [`cli`] | what a person types |
+//! | [`inbox`] [`outbox`] [`context`] [`watch`] | incoming replies, the text of the next outbox (pure), the files that an outbox shows (pure), wake-ups |
+//! | [`engine`] | an opened project: a reply from its steps to the next outbox |
+//! | [`ipc`] [`space`] [`daemon`] | requests of other processes; the library's entry for other programs; the loop that serves |
+//! | [`rpc`] | JSON-RPC server for programs and hosts |
+//! | `serve` | the page in the browser, and the REST API |
+//! | [`cli`] | what a person types and reads |
 
 #![cfg_attr(test, allow(clippy::disallowed_macros, reason = "tests say what they skip"))]
 

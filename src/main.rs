@@ -1,4 +1,4 @@
-//! The program: the helper of one command or of the clipboard, or what the command line says.
+//! The program: a helper process of the sandbox or the clipboard, an answer to a completing shell, or a command.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! The only writer to standard output, standard error and the terminal. Text passes as [`Styled`], in
-//! which every character is visible; what acts on a terminal is written only by the methods here.
+//! The only writer to standard output, standard error and the terminal. Texts are [`Styled`], in which every character is
+//! visible. Only the methods here write escape sequences.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -13,11 +13,11 @@ use crate::text::{ascii_controls, visible};
 /// The terminal of this process.
 pub(crate) const TERMINAL: &str = "/dev/tty";
 
-/// Text for a person. Its styles are ranges and not escape sequences, so that none can come from outside.
+/// Text for a person. Its styles are ranges, not escape sequences, so that no input can bring its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Styled {
     text: String,
-    /// In their order, none within another.
+    /// Sorted and not nested.
     styles: Vec<(Range<usize>, Style)>,
 }
 
@@ -39,7 +39,7 @@ impl Styled {
         self.styles.extend(other.styles.into_iter().map(moved));
     }
 
-    /// The same text broken into rows, which differ from it only in blanks and line feeds.
+    /// The same text with its styles, wrapped into `rows`, which may differ from it only in blanks and line feeds.
     pub(crate) fn in_rows(self, rows: String) -> Self {
         if self.styles.is_empty() || rows == self.text {
             return Self { text: rows, ..self };
@@ -58,7 +58,7 @@ impl Styled {
         Self { styles: self.styles.into_iter().filter_map(moved).collect(), text: rows }
     }
 
-    /// With escape sequences for the styles.
+    /// The text with escape sequences for its styles.
     fn escaped(&self) -> String {
         let (mut out, mut at) = (String::with_capacity(self.text.len()), 0);
         for (range, style) in &self.styles {
@@ -85,7 +85,7 @@ impl<T: Into<Self>> Add<T> for Styled {
     }
 }
 
-/// One of the two standard streams.
+/// Standard output or standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     Out,
@@ -97,7 +97,7 @@ impl Stream {
         self.with(|fd| fd.is_terminal())
     }
 
-    /// Asks something of the stream itself, such as the size of its terminal.
+    /// Calls `ask` with the stream's descriptor, for example to get the size of its terminal.
     #[expect(clippy::disallowed_methods, reason = "the only place that writes to them")]
     pub(crate) fn with<T>(self, ask: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
         match self {
@@ -129,7 +129,7 @@ impl Stream {
         self.write(data)
     }
 
-    /// Writes the help, which is a part of this program, in its own styles.
+    /// Writes the help in its own styles, which are trusted because they are part of this program.
     pub(crate) fn help(self, help: &clap::builder::StyledStr, color: bool) -> io::Result<()> {
         if color {
             return self.write(help.ansi().to_string().as_bytes());
@@ -137,18 +137,18 @@ impl Stream {
         self.text(&Styled::from(help.to_string()))
     }
 
-    /// Draws one line in place of the last one, and leaves the cursor at its begin. What is wider than
-    /// it seems is cut off, and not wrapped.
+    /// Draws a line in place of the previous one, and leaves the cursor at its beginning. Line wrapping is off, so that a line
+    /// that is wider than computed is cut.
     pub(crate) fn draw(self, line: &Styled) -> io::Result<()> {
         self.write(format!("\r\x1b[?7l{}\x1b[J\x1b[?7h\r", line.escaped()).as_bytes())
     }
 
-    /// Removes the line that was drawn.
+    /// Removes the drawn line.
     pub(crate) fn wipe(self) -> io::Result<()> {
         self.write(b"\r\x1b[J")
     }
 
-    /// Removes so many columns before the cursor.
+    /// Erases this many columns before the cursor.
     pub(crate) fn erase(self, columns: usize) {
         let _ = self.write("\u{8} \u{8}".repeat(columns).as_bytes());
     }
@@ -158,10 +158,10 @@ impl Stream {
         self.write(b"\x07")
     }
 
-    /// What asks a terminal to mark pastes no more.
+    /// The sequence that ends the marking of pastes.
     pub(crate) const PASTES_UNMARKED: &[u8] = b"\x1b[?2004l";
 
-    /// Asks the terminal to mark the begin and the end of what is pasted, or not to.
+    /// Makes the terminal mark the beginning and end of pastes, or stop doing so.
     pub(crate) fn mark_pastes(self, on: bool) {
         let _ = self.write(if on { b"\x1b[?2004h" } else { Self::PASTES_UNMARKED });
     }
@@ -176,14 +176,14 @@ impl Stream {
     }
 }
 
-/// Sends a text, as base64, to the clipboard of the terminal by OSC 52.
+/// Sends base64-encoded text to the terminal's clipboard (OSC 52).
 pub(crate) fn copy(base64: &str) -> io::Result<()> {
     let mut terminal = File::options().write(true).open(TERMINAL)?;
-    // One call, so that nothing else that is written there comes between.
+    // One call, so that no other output comes in between.
     terminal.write_all(format!("\x1b]52;c;{base64}\x07").as_bytes())
 }
 
-/// Has a panic reported here too: its message can quote anything.
+/// Reports panics through this module, because their messages can quote anything. `restore` is called first.
 pub(crate) fn report_panics(restore: fn()) {
     std::panic::set_hook(Box::new(move |panic| {
         restore();

@@ -1,4 +1,4 @@
-//! The command line: what every command takes, and which settings each takes as flags.
+//! The command line: the options of all commands, and the settings that each command takes as flags.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,10 +31,10 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(super) global: Global,
     #[command(subcommand)]
-    pub(super) command: super::Command,
+    pub(super) command: super::CliCommand,
 }
 
-/// What every command takes, before or after its name.
+/// Options of every command, before or after its name.
 #[derive(Debug, Args)]
 pub(super) struct Global {
     /// The project folder [default: the nearest one upwards]
@@ -61,68 +61,69 @@ pub(super) struct Global {
     )]
     pub(super) color: ColorChoice,
     #[arg(skip)]
-    pub(super) settings: Settings,
+    pub(super) settings: SettingFlags,
     /// The time to write into sessions instead of the clock's
     #[arg(long, value_name = "TIME", hide = true, global = true)]
     pub(super) now: Option<Timestamp>,
 }
 
-/// Settings that were given as flags, each by its name.
+/// Settings that were given as flags, with their names.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Settings(Vec<(&'static str, String)>);
+pub(super) struct SettingFlags(Vec<(&'static str, String)>);
 
-/// What is said and taken by each command beside its own flags.
+/// Help texts and setting flags of commands: data/commands.toml.
 #[derive(Deserialize)]
-struct Table {
-    /// Settings that go together.
+struct CommandTable {
+    /// Groups of settings.
     groups: BTreeMap<String, Vec<String>>,
-    /// What `init` says of the folders.
+    /// Help of the folder settings in `init`.
     init_folders: BTreeMap<String, String>,
-    /// What commands of older versions are called now.
+    /// Present names of commands that older versions called differently.
     former: BTreeMap<String, String>,
-    /// Each command, by its whole name, as in `deaddrop config set`.
+    /// Commands by full name, as in `deaddrop config set`.
     commands: BTreeMap<String, CommandEntry>,
 }
 
-/// What the table has of one command.
+/// The table's entry for one command.
 #[derive(Deserialize)]
 struct CommandEntry {
-    /// The settings that it takes as flags, or groups of them.
+    /// Settings that the command takes as flags, or groups of them.
     #[serde(default)]
     settings: Vec<String>,
-    /// The end of its `--help`.
+    /// The end of the command's `--help`.
     help: Option<String>,
 }
 
-static TABLE: LazyLock<Table> =
-    LazyLock::new(|| toml::from_str(include_str!("data/commands.toml")).expect("a table in order"));
+static TABLE: LazyLock<CommandTable> = LazyLock::new(|| {
+    toml::from_str(include_str!("data/commands.toml")).expect("the table is valid")
+});
 
 impl Cli {
-    /// The whole command line, with what the table has for each command.
+    /// The complete command line, with the table's entries of all commands.
     pub(super) fn all() -> Command {
         with_table(Self::command(), "deaddrop", &|_| true)
     }
 
-    /// The command line as far as these arguments name its commands: a start needs little of the table.
+    /// The command line with the table's entries only for commands that `arguments` name. This makes starting faster.
     pub(super) fn named_in(arguments: &[OsString]) -> Command {
         let is_named = |name: &str| arguments.iter().any(|argument| argument == name);
         with_table(Self::command(), "deaddrop", &is_named)
     }
 
-    /// What these arguments ask for.
+    /// Parses the arguments.
     pub(super) fn read<T: Into<OsString> + Clone>(
         mut all: Command,
         arguments: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
-        let matches = all.try_get_matches_from_mut(arguments).map_err(renamed)?;
+        let matches = all.try_get_matches_from_mut(arguments).map_err(present_name)?;
         let mut cli = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut all))?;
-        cli.global.settings = Settings::given_in(&matches);
+        cli.global.settings = SettingFlags::from_matches(&matches);
         Ok(cli)
     }
 }
 
-/// The error with the present name of a command, where it is about a former one.
-fn renamed(error: clap::Error) -> clap::Error {
+/// Replaces an error about a former name of a command by one that gives its present name.
+fn present_name(error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(former)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
@@ -131,7 +132,7 @@ fn renamed(error: clap::Error) -> clap::Error {
     clap::Error::raw(ErrorKind::InvalidSubcommand, message)
 }
 
-/// A command with what the table has for those below it whose names are wanted.
+/// Adds the table's entries to those subcommands whose names are wanted.
 fn with_table(command: Command, path: &str, is_wanted: &dyn Fn(&str) -> bool) -> Command {
     command.mut_subcommands(|inner| {
         if !is_wanted(inner.get_name()) {
@@ -157,7 +158,7 @@ fn with_table(command: Command, path: &str, is_wanted: &dyn Fn(&str) -> bool) ->
 fn flag(name: &'static str, is_init: bool) -> Arg {
     let setting = find_setting(name).expect("a name in the table");
     let of_init = TABLE.init_folders.get(name).filter(|_| is_init);
-    // A switch that is given without a value is on.
+    // A switch without a value is on.
     let values = if setting.is_switch() { 0..=1 } else { 1..=1 };
     Arg::new(name)
         .num_args(values)
@@ -169,8 +170,8 @@ fn flag(name: &'static str, is_init: bool) -> Arg {
         .help_heading("Settings (as in deaddrop.toml and DEADDROP_*)")
 }
 
-impl Settings {
-    fn given_in(matches: &ArgMatches) -> Self {
+impl SettingFlags {
+    fn from_matches(matches: &ArgMatches) -> Self {
         let mut matches = matches;
         while let Some((_, inner)) = matches.subcommand() {
             matches = inner;
@@ -181,19 +182,19 @@ impl Settings {
         Self(given.collect())
     }
 
-    /// Those that were given, by their names.
+    /// Names and values of the settings that were given.
     pub(super) fn given(&self) -> &[(&'static str, String)] {
         &self.0
     }
 
-    /// As variables of the environment, for another process.
+    /// The same settings as environment variables, for another process.
     #[cfg(feature = "serve")]
     pub(super) fn variables(&self) -> Vec<(String, String)> {
         let variable = |name: &str| find_setting(name).and_then(Setting::variable);
         self.0.iter().filter_map(|(name, value)| Some((variable(name)?, value.clone()))).collect()
     }
 
-    /// As settings, each with the flag it came from.
+    /// The same settings for the settings module, with their flags as origins.
     pub(super) fn raw(&self) -> Result<Layer, Error> {
         let mut raw = Layer::default();
         for (name, value) in &self.0 {
@@ -216,7 +217,7 @@ mod tests {
         };
         let names = TABLE.commands.keys().filter_map(|name| name.strip_prefix("deaddrop "));
         for name in names.chain(TABLE.former.values().map(String::as_str)) {
-            assert!(is_there(name) || name == "serve", "{name}");
+            assert!(is_there(name) || name.starts_with("serve"), "{name}");
         }
         assert!(!TABLE.former.keys().any(|former| is_there(former)));
     }

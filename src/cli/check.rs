@@ -1,4 +1,4 @@
-//! `check`: replies that are only looked at, and what is wrong with them by kind.
+//! `check`: previews replies, and counts their errors and warnings by kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::patch::{self, coloured, diff};
-use super::{Context, SessionFlag, output, replies};
+use super::{CliContext, SessionFlag, output, replies};
 use crate::admission::{self, Admission, Given, Refusal};
 use crate::engine;
 use crate::error::{Error, Result};
@@ -34,14 +34,14 @@ pub(super) struct Check {
     #[command(flatten)]
     session: SessionFlag,
     /// As if this step were left out, by its place in the list (repeatable)
-    #[arg(long, value_name = "N[=REASON]", value_parser = replies::left_out)]
+    #[arg(long, value_name = "N[=REASON]", value_parser = replies::parse_left_out)]
     leave_out: Vec<(usize, String)>,
 }
 
-pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
+pub(super) fn check(context: &CliContext, arguments: &Check) -> Result<ExitCode> {
     let files = &arguments.files;
     if files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
-        return Err(Error::usage("standard input can be read only once: give `-` once"));
+        return Err(Error::usage("standard input can be read only once; give `-` only once"));
     }
     let surroundings =
         Surroundings::new(context, context.session_id(&arguments.session)?.as_deref())?;
@@ -56,7 +56,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
             Ok((text, _)) => surroundings.look_at(&text, &named, &arguments.leave_out)?,
             Err(e) => {
                 if context.json {
-                    Context::print_json(&json!({ "file": named, "unreadable": e.to_string() }));
+                    output::json(&json!({ "file": named, "unreadable": e.to_string() }));
                 }
                 context.ui.error(&e.to_string());
                 false
@@ -70,20 +70,20 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What replies are looked at in: nothing of it is changed by them.
+/// The session and the workspace in which replies are previewed. Nothing in them is changed.
 struct Surroundings<'a> {
-    context: &'a Context,
+    context: &'a CliContext,
     store: Store,
-    /// The session that was named.
+    /// The session named by --session.
     named: Option<Session>,
     workspace: Workspace,
-    /// The folder of a workspace that does not exist yet.
+    /// An empty folder in place of a workspace that does not exist yet.
     _missing: TempDir,
 }
 
 impl<'a> Surroundings<'a> {
-    /// Those of what `apply` would carry a reply out for.
-    fn new(context: &'a Context, session: Option<&str>) -> Result<Self> {
+    /// The same ones that `apply` would use.
+    fn new(context: &'a CliContext, session: Option<&str>) -> Result<Self> {
         let config = &context.config;
         let store = Store::new(&config.sessions);
         let named = session.map(|id| store.choose(Some(id))).transpose()?;
@@ -95,8 +95,7 @@ impl<'a> Surroundings<'a> {
         Ok(Self { context, store, named, workspace, _missing: missing })
     }
 
-    /// The session that `apply` would choose for a reply, and why it would not carry it out; no session
-    /// where there is none.
+    /// The session that `apply` would choose for a reply, if there is one, and why `apply` would not execute the reply.
     fn chosen(&self, reply: &ParsedReply) -> Result<(Option<Session>, Option<Error>)> {
         let config = &self.context.config;
         let named = self.named.as_ref().map(|named| &*named.id);
@@ -107,7 +106,7 @@ impl<'a> Surroundings<'a> {
                 let held = ready.err().or_else(|| held(reply, &session));
                 Ok((Some(session), held))
             }
-            // It may be complete; otherwise it is looked at as one that names none.
+            // The session may be complete; otherwise the reply is previewed as if it named none.
             Err(e) => match reply.answers() {
                 Some(answers) => {
                     let known = self.store.load(&answers.session);
@@ -120,7 +119,7 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    /// Tells what a reply would do, and returns whether nothing is wrong with it.
+    /// Prints what a reply would do, and returns whether it has no errors.
     fn look_at(&self, text: &str, file: &str, left_out: &[(usize, String)]) -> Result<bool> {
         let config = &self.context.config;
         let mut parsed = ParsedReply::new(text.to_owned());
@@ -142,7 +141,7 @@ impl<'a> Surroundings<'a> {
         let outcomes = engine::preview(config, &judged, &reply.steps, executor)?;
         let files = requested(&outcomes, executor)?;
         let withheld = outbox::withheld(&files, &config.secrets);
-        // Of a guest nothing is known.
+        // Files in a guest are unknown.
         let rewritten = (!is_in_guest).then(|| preview.rewritten());
         let errors = outcomes.iter().filter(|outcome| outcome.failed()).count();
         let warnings: Vec<WarningKind> = outcomes.iter().flat_map(warnings).collect();
@@ -157,14 +156,14 @@ impl<'a> Surroundings<'a> {
                 }
                 value
             });
-            Context::print_json(&json!({
+            output::json(&json!({
                 "file": file,
                 "session": session.map(|session| session.id),
                 "held": held.as_ref().map(Error::to_string),
                 "heldCode": held.as_ref().map(Error::code),
                 "dialect": reply.dialect,
                 "state": state,
-                "blocks": tally(blocks.map(|kind| output::name(kind, in_operations).to_owned())),
+                "blocks": tally(blocks.map(|kind| output::operation_name(kind, in_operations).to_owned())),
                 "errors": errors,
                 "errorsByKind": tally(outcomes.iter().filter(|o| o.failed()).filter_map(Outcome::code)),
                 "warnings": warnings.len(),
@@ -206,14 +205,14 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// The kinds of its warnings. A `[DONE]` without effect counts as one.
+/// The kinds of an outcome's warnings. A `[DONE]` without effect counts as one.
 fn warnings(outcome: &Outcome) -> impl Iterator<Item = WarningKind> {
     let is_ineffective = matches!(outcome.detail, Detail::Ineffective { .. });
     let kinds = outcome.warnings.iter().map(|warning| warning.kind);
     kinds.chain(is_ineffective.then_some(WarningKind::Done))
 }
 
-/// Why `apply` would not carry out a reply to this session.
+/// Why `apply` would not execute a reply to this session, if so.
 fn held(reply: &ParsedReply, session: &Session) -> Option<Error> {
     match admission::admit(reply, session, Given::default()) {
         Admission::Accepted => None,
@@ -226,7 +225,7 @@ fn refused(Refusal { code, why, flag }: Refusal) -> Error {
     Error::relayed(why + &flag.unwrap_or_default(), code, 1)
 }
 
-/// The files whose contents the next outbox would show, those of which a part is shown also whole.
+/// The files whose contents the next outbox would show. Files that are shown in part are also read as a whole.
 fn requested(outcomes: &[Outcome], executor: &dyn Executor) -> Result<Files> {
     let mut files = Files::default();
     for outcome in outcomes {
@@ -245,7 +244,7 @@ fn requested(outcomes: &[Outcome], executor: &dyn Executor) -> Result<Files> {
     Ok(files)
 }
 
-/// How often each is there.
+/// Counts each word.
 fn tally(words: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
     words.fold(BTreeMap::new(), |mut all, word| {
         *all.entry(word).or_default() += 1;

@@ -1,4 +1,4 @@
-//! What shells complete. They ask this program, since only it knows the sessions and policies there are.
+//! Shell completions. Shells ask this program, because only it knows the existing sessions and policies.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,30 +14,29 @@ use super::locate::Location;
 use crate::session::store::Store;
 use crate::settings::{self, Config, Policy, Setting};
 
-/// The variable by which a shell asks for completions.
+/// The environment variable through which a shell asks for completions.
 const VARIABLE: &str = "_DEADDROP_COMPLETE";
 
-/// Options are offered where one is begun. Names of files with blanks are quoted by `-o filenames` only.
-const OF_BASH: &str = include_str!("data/completion.bash");
+/// Offers options only after a `-`. Only `-o filenames` quotes file names with blanks.
+const BASH_WRAPPER: &str = include_str!("data/completion.bash");
 
-/// Answers a shell that asks for completions, and exits; returns where none does. Call it before anything is
-/// written.
+/// Answers a shell that asks for completions, and exits; otherwise returns. Call it before anything is written.
 pub fn answer_shell() {
     CompleteEnv::with_factory(|| with_values(Cli::all())).var(VARIABLE).complete();
 }
 
-/// What makes a shell ask.
+/// The script that makes a shell ask.
 pub(super) fn script(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
     let name = shell.to_string();
     if let Some(completer) = Shells::builtins().completer(&name) {
-        // It writes to memory.
+        // Writing to memory cannot fail.
         let _ =
             completer.write_registration(VARIABLE, "deaddrop", "deaddrop", "deaddrop", &mut script);
     }
     let more = match shell {
-        Shell::Bash => OF_BASH,
-        // Where it is loaded by the first completion, it answers that one, too.
+        Shell::Bash => BASH_WRAPPER,
+        // If the first completion loads the script, the script must answer that one, too.
         Shell::Zsh => {
             "[[ $funcstack[1] != _deaddrop ]] || _clap_dynamic_completer_deaddrop \"$@\"\n"
         }
@@ -47,7 +46,7 @@ pub(super) fn script(shell: Shell) -> Vec<u8> {
     script
 }
 
-/// A command, with what may stand in the place of each argument.
+/// A command with the candidates for the values of its arguments.
 fn with_values(command: Command) -> Command {
     let name = command.get_name().to_owned();
     let is_of_policy = name == "show" && command.get_arguments().any(|arg| arg.get_id() == "name");
@@ -79,7 +78,7 @@ fn among(arg: Arg, values: Vec<&'static str>) -> Arg {
     arg.add(ArgValueCandidates::new(move || values.iter().map(candidate).collect()))
 }
 
-/// What kind of word an argument is, by the name that `--help` gives it.
+/// The kind of value of an argument, based on its name in `--help`.
 fn hint(arg: &Arg) -> ValueHint {
     let named = arg.get_value_names().and_then(<[_]>::first).map(Str::as_str);
     match (named, arg.get_value_hint()) {
@@ -93,7 +92,8 @@ fn candidate(value: impl Into<OsString>) -> CompletionCandidate {
     CompletionCandidate::new(value)
 }
 
-/// The settings of the project that is meant where the person is. Nothing in it is acted on.
+/// The settings of the project that `-C` or the current folder selects. They are read without consent, and nothing in them
+/// is acted on.
 fn config() -> Option<Config> {
     let mut words = std::env::args_os().skip_while(|word| word != "-C").skip(1);
     let named = words.next().map(PathBuf::from);

@@ -1,21 +1,21 @@
-//! `approve` and `deny`: what a person decides about operations that wait for it.
+//! `approve` and `deny`: the person's decisions about operations that wait for them.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
-use super::{Context, SessionFlag, question};
+use super::{CliContext, SessionFlag, output, question};
 use crate::error::{Error, Result};
 use crate::session::store::Store;
-use crate::session::{ApprovalDecision, Question, Session};
+use crate::session::{ApprovalDecision, Session};
 use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 pub(super) struct Approve {
     #[command(flatten)]
-    which: Which,
+    flags: OperationFlags,
     /// Never ask about this very command again: the same line, folder and variables
     #[arg(long, conflicts_with = "all")]
     always: bool,
@@ -24,7 +24,7 @@ pub(super) struct Approve {
 #[derive(Debug, Args)]
 pub(super) struct Deny {
     #[command(flatten)]
-    which: Which,
+    flags: OperationFlags,
     /// Why: the model is told
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -33,9 +33,9 @@ pub(super) struct Deny {
     rest: bool,
 }
 
-/// Which operations are meant.
+/// Flags that select operations.
 #[derive(Debug, Args)]
-struct Which {
+struct OperationFlags {
     /// The operation's id [default: the only one that waits]
     operation: Option<String>,
     #[command(flatten)]
@@ -48,65 +48,59 @@ struct Which {
     all: bool,
 }
 
-pub(super) fn approve(context: &Context, arguments: &Approve) -> Result<ExitCode> {
-    let Approve { which, always: further } = arguments;
-    decide(context, which, |question| ApprovalDecision {
-        question,
-        approved: true,
-        further: *further,
-        reason: None,
-    })
+pub(super) fn approve(context: &CliContext, arguments: &Approve) -> Result<ExitCode> {
+    let Approve { flags, always: further } = arguments;
+    decide(context, flags, true, *further, None)
 }
 
-pub(super) fn deny(context: &Context, arguments: &Deny) -> Result<ExitCode> {
-    let Deny { which, reason, rest: further } = arguments;
+pub(super) fn deny(context: &CliContext, arguments: &Deny) -> Result<ExitCode> {
+    let Deny { flags, reason, rest: further } = arguments;
     let reason = reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
-    decide(context, which, |question| ApprovalDecision {
-        question,
-        approved: false,
-        further: *further,
-        reason: reason.map(str::to_owned),
-    })
+    decide(context, flags, false, *further, reason)
 }
 
 fn decide(
-    context: &Context,
-    which: &Which,
-    decision: impl Fn(Question) -> ApprovalDecision,
+    context: &CliContext,
+    flags: &OperationFlags,
+    approved: bool,
+    further: bool,
+    reason: Option<&str>,
 ) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let (mut code, mut failed) = (ExitCode::SUCCESS, None);
-    for session in choose(context, which)? {
+    for session in choose(context, flags)? {
         let Some(question) = session.question().cloned() else { continue };
-        match one(context, &session, decision(question), !which.all, &stop) {
+        let reason = reason.map(str::to_owned);
+        let decision = ApprovalDecision { question, approved, further, reason };
+        match decide_one(context, &session, decision, !flags.all, &stop) {
             Ok(done) if done == ExitCode::SUCCESS => {}
             Ok(waits) => code = waits,
-            // One that somebody else was faster with does not keep the others waiting.
-            Err(e) if which.all && e.is_nothing_pending() => failed = Some(e),
+            // If somebody else was faster with one, still decide the others.
+            Err(e) if flags.all && e.is_nothing_pending() => failed = Some(e),
             Err(e) => return Err(e),
         }
     }
     failed.map_or(Ok(code), Err)
 }
 
-/// The sessions and runs whose questions are decided.
-fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
+/// The sessions and runs whose questions the flags select.
+fn choose(context: &CliContext, flags: &OperationFlags) -> Result<Vec<Session>> {
     let store = Store::new(&context.config.sessions);
-    let named = context.session_id(&which.session)?;
-    // One that is not there is another matter than one that does not wait.
+    let named = context.session_id(&flags.session)?;
+    // A session that does not exist is a different error from one that does not wait.
     named.as_ref().map(|stem| store.load_stem(stem)).transpose()?;
-    let about = which.operation.as_deref();
+    let about = flags.operation.as_deref();
     let mut pending = store.pending()?;
     pending.retain(|session| {
         session.question().is_some_and(|asked| {
             named.as_ref().is_none_or(|stem| session.stem() == *stem)
-                && which.question.as_ref().is_none_or(|digest| asked.digest.as_str() == digest)
+                && flags.question.as_ref().is_none_or(|digest| asked.digest.as_str() == digest)
                 && about.is_none_or(|id| asked.id == id)
         })
     });
     match pending.len() {
         0 => Err(Error::nothing_pending(about.or(named.as_deref()).unwrap_or_default())),
-        more if more == 1 || which.all => Ok(pending),
+        more if more == 1 || flags.all => Ok(pending),
         _ => {
             let list = pending.iter().map(|session| format!("\n  {}", question::summary(session)));
             Err(Error::usage(format!(
@@ -117,11 +111,11 @@ fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
     }
 }
 
-fn one(
-    context: &Context,
+fn decide_one(
+    context: &CliContext,
     session: &Session,
     decision: ApprovalDecision,
-    asks_on: bool,
+    asks: bool,
     stop: &Stop,
 ) -> Result<ExitCode> {
     let (approved, operation) = (decision.approved, decision.question.id.clone());
@@ -131,7 +125,7 @@ fn one(
     if turn.session.run.is_some() {
         let stem = turn.session.stem();
         if context.json {
-            Context::print_json(&json!({
+            output::json(&json!({
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));
         }
@@ -139,5 +133,5 @@ fn one(
         return Ok(ExitCode::SUCCESS);
     }
     ui.say(format!("{verb} {} of session {}.", visible_line(&operation), session.id));
-    context.conclude(turn, asks_on, stop)
+    context.conclude(turn, asks, stop)
 }

@@ -1,5 +1,5 @@
-//! `demo`: a whole session in a folder that is removed afterwards, with the real program on real files;
-//! only the replies are written beforehand. Each step is explained.
+//! `demo`: plays a whole session in a folder that is removed afterwards, and explains each step. It runs the real program
+//! on real files; only the replies are prepared.
 
 use std::fs;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::output::{self, Terminal};
-use super::{WAITS, rows};
+use super::{EXIT_WAITS, rows};
 use crate::error::{Error, Result};
 use crate::program;
 use crate::terminal::{Stream, Styled};
@@ -32,20 +32,20 @@ struct Scenes {
     scene: Vec<Scene>,
 }
 
-/// What a person does in a step, and what they should see in it.
+/// One step: what a person does, and what they should notice.
 #[derive(Deserialize)]
 struct Scene {
     title: String,
     why: String,
-    /// What the model says, if it does.
+    /// The model's reply, if the step has one.
     reply: Option<String>,
-    /// The commands that are typed.
+    /// The commands that the person types.
     commands: Vec<Vec<String>>,
 }
 
-/// What a text begins with, in each row, that is not the demonstration's own.
+/// Begins each row of replies and command output.
 const BAR: &str = "  │ ";
-/// How long a person at a terminal may look at a step before the next begins.
+/// The pause before each step at a terminal.
 const PAUSE: Duration = Duration::from_millis(800);
 
 pub(super) fn demo(arguments: &Demo, ui: &Terminal, json: bool) -> Result<ExitCode> {
@@ -61,21 +61,21 @@ pub(super) fn demo(arguments: &Demo, ui: &Terminal, json: bool) -> Result<ExitCo
     fs::create_dir(&project).map_err(|e| Error::io("make the folder", &project, e))?;
     let stage = Stage { path: &path, ui, json, stop };
     let Scenes { scene: scenes } =
-        toml::from_str(include_str!("data/demo.toml")).expect("a table in order");
+        toml::from_str(include_str!("data/demo.toml")).expect("the table is valid");
     for (n, scene) in scenes.iter().enumerate() {
         stage.play(n + 1, scene)?;
     }
     drop(folder);
     if arguments.keep {
         let kept = json!({ "kept": path.display().to_string() });
-        output::told(json, kept, || format!("\nAll of it lies in {}", path.display()));
+        output::print(json, kept, || format!("\nIts files are in {}", path.display()));
     } else {
-        stage.tell("\nNothing of it is left. In a project of yours: `deaddrop init`, then `deaddrop new \"what is to be done\"`.");
+        stage.tell("\nIts files are removed. To work on your own project, run `deaddrop init`, then `deaddrop new \"your task\"`.");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the session is played, and how it is told.
+/// The folder of the demonstration, and how it is shown.
 struct Stage<'a> {
     path: &'a Path,
     ui: &'a Terminal,
@@ -84,7 +84,7 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Tells of a step and why it is done, and does what a person would do.
+    /// Explains a step, and runs its commands.
     fn play(&self, number: usize, scene: &Scene) -> Result<()> {
         if number > 1 {
             self.pause()?;
@@ -106,7 +106,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Gives a person who watches the time to look.
+    /// Waits if a person watches, so that they can read.
     fn pause(&self) -> Result<()> {
         let is_watched = !self.json && !self.ui.quiet && Stream::Out.is_terminal();
         let begun = Instant::now();
@@ -122,14 +122,14 @@ impl Stage<'_> {
         }
     }
 
-    /// Shows a text that is not this command's own.
+    /// Shows a reply or the output of a command.
     fn show(&self, text: &str) {
-        for row in output::rows_of(text.trim_end(), BAR).as_str().lines() {
+        for row in output::wrapped_behind(text.trim_end(), BAR).as_str().lines() {
             self.tell(format!("{BAR}{row}"));
         }
     }
 
-    /// Runs the program to its end without the person's own settings, and shows what it says.
+    /// Runs deaddrop without the person's own settings, and shows its output.
     fn run(&self, words: &[String]) -> Result<()> {
         let fail = |e| Error::io("run", "deaddrop".as_ref(), e);
         let (mut reader, writer) = io::pipe().map_err(fail)?;
@@ -141,8 +141,8 @@ impl Stage<'_> {
         }
         command.env_remove("NOTIFY_SOCKET").env("XDG_CONFIG_HOME", self.path.join("settings"));
         command.env("XDG_STATE_HOME", self.path.join("state"));
-        // It stands behind the bar.
-        let width = rows::own_width().saturating_sub(BAR.chars().count());
+        // Its output is shown behind the bar.
+        let width = rows::terminal_width().saturating_sub(BAR.chars().count());
         command.env("COLUMNS", width.to_string()).args(words);
         command.current_dir(self.path.join("project")).stdin(Stdio::null());
         if self.json {
@@ -151,12 +151,12 @@ impl Stage<'_> {
             command.stdout(writer.try_clone().map_err(fail)?).stderr(writer);
         }
         let mut child = command.spawn().map_err(fail)?;
-        // Its ends of the pipe are the child's alone then.
+        // Close this process's copies of the pipe's writing end.
         drop(command);
         let mut said = String::new();
         reader.read_to_string(&mut said).map_err(fail)?;
         if self.json {
-            said.lines().for_each(output::json);
+            said.lines().for_each(output::json_text);
         }
         self.show(&said);
         let ended = child.wait().map_err(fail)?;
@@ -164,8 +164,8 @@ impl Stage<'_> {
             return Err(Error::interrupted());
         }
         match ended.code() {
-            Some(code) if code == 0 || code == i32::from(WAITS) => Ok(()),
-            _ => Err(Error::failed(format!("`deaddrop {}` has failed: {said}", words.join(" ")))),
+            Some(code) if code == 0 || code == i32::from(EXIT_WAITS) => Ok(()),
+            _ => Err(Error::failed(format!("`deaddrop {}` failed: {said}", words.join(" ")))),
         }
     }
 }

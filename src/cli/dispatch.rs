@@ -1,5 +1,4 @@
-//! How a request is handled, here or by the process that serves the folder, and how what it asks is
-//! answered.
+//! Handles requests, here or through the process that serves the project, and asks the person what they need decided.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::progress::NO_ANSWER;
-use super::prompt::{Prompt, Said};
-use super::{Context, Opened, ProgressReporter, WAITS, live, output, question};
+use super::prompt::{Prompt, PromptAnswer};
+use super::{CliContext, EXIT_WAITS, Opened, ProgressReporter, live, output, question};
 use crate::engine::{self, Turn};
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer, QuestionPreview};
@@ -19,36 +18,34 @@ use crate::session::{ApprovalDecision, Session};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
 
-/// How long to wait for a process that carries out a single reply.
+/// How long to wait for a process that executes a single reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-impl Context {
-    /// Whether deaddrop has been at work here, or a session or a run lies here; also where that cannot be
-    /// looked at.
+impl CliContext {
+    /// Whether deaddrop has worked here, or there are sessions or runs. Also true if that cannot be read.
     pub(super) fn has_begun(&self) -> bool {
         let store = Store::new(&self.config.sessions);
         let has = |found: Result<Vec<String>>| found.map_or(true, |found| !found.is_empty());
         self.config.has_begun() || has(store.ids()) || has(store.runs())
     }
 
-    /// Opens the project, or hands `request` to the process that serves it and gives what came of
-    /// that.
+    /// Opens the project, or hands `request` to the process that serves it and returns the result.
     pub(super) fn open_or_hand_over(&self, request: &Request, stop: &Stop) -> Result<Opened> {
         let begun = Instant::now();
-        live::heed(stop);
+        live::stop_drawing_on(stop);
         loop {
             match self.open(stop.clone()) {
-                Ok(engine) => return Ok(Opened::Here(Box::new(engine))),
+                Ok(engine) => return Ok(Opened::Local(Box::new(engine))),
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
-                    live::running("", "the running deaddrop does it", &Arc::default());
-                    // Otherwise it ended and left the request alone.
+                    live::show_running("", "the running deaddrop does it", &Arc::default());
+                    // None: it ended without handling the request.
                     let done = ipc::hand_over(&self.config, request, stop);
-                    live::nothing();
+                    live::clear();
                     if let Some(done) = done? {
-                        return Ok(Opened::Elsewhere(Box::new(done)));
+                        return Ok(Opened::HandedOver(Box::new(done)));
                     }
                 }
-                // Whoever carries out one reply will soon be done.
+                // A process that executes one reply will soon be done.
                 Err(e) if e.is_locked() && begun.elapsed() < PATIENCE && !stop.is_asked() => {
                     thread::sleep(Duration::from_millis(20));
                 }
@@ -57,8 +54,8 @@ impl Context {
         }
     }
 
-    /// Has a request handled: here, or by the process that serves the folder. So many outcomes of the turn are `known`
-    /// to the person.
+    /// Handles a request here, or through the process that serves the project. The first `known` outcomes of the turn are
+    /// not reported again.
     pub(super) fn request(&self, request: Request, stop: &Stop, known: usize) -> Result<Turn> {
         let mut reporter = ProgressReporter::new(self);
         let mut warn = |event: Event<'_>| {
@@ -66,16 +63,16 @@ impl Context {
                 self.ui.warning(warning);
             }
         };
-        // What happens in a run is told in its events, and beside them only where more is wanted.
+        // A run prints its events; progress is reported only with --verbose.
         let is_run = matches!(request, Request::Run { .. } | Request::ResumeRun { .. });
         let observer: &mut dyn Observer =
             if is_run && !self.ui.verbose { &mut warn } else { &mut reporter };
         match self.open_or_hand_over(&request, stop)? {
-            Opened::Here(mut engine) => {
+            Opened::Local(mut engine) => {
                 let says = matches!(request, Request::Say { .. });
                 let turn = ipc::handle(&mut engine, request, observer)?;
                 match engine.shut_down() {
-                    // Who is told that it failed would say it again.
+                    // An error would make the person say it again.
                     Err(e) if says => self.ui.say(format!(
                         "{e}. Your words are kept; the next start continues from the journal."
                     )),
@@ -83,15 +80,15 @@ impl Context {
                 }
                 Ok(turn)
             }
-            Opened::Elsewhere(done) => {
+            Opened::HandedOver(done) => {
                 report(&request, &done, known, observer);
                 Ok(done.turn)
             }
         }
     }
 
-    /// Tells what a turn came to. Where it waits, shows what it asks, and goes on with what the
-    /// person answers at the terminal, if they are to be asked there.
+    /// Reports how a turn ended. If it waits for a decision, shows the question and, with `asks`, asks at the terminal and
+    /// continues with the answer.
     pub(super) fn conclude(&self, mut turn: Turn, asks: bool, stop: &Stop) -> Result<ExitCode> {
         let mut reporter = ProgressReporter::new(self);
         loop {
@@ -106,28 +103,28 @@ impl Context {
             let next = if asks { self.ask(&turn.session, stop)? } else { None };
             match next {
                 Some(next) => turn = next,
-                None => return Ok(ExitCode::from(WAITS)),
+                None => return Ok(ExitCode::from(EXIT_WAITS)),
             }
         }
     }
 
-    /// Asks at the terminal about what was shown, and gives what came of the answer, or of a
-    /// decision elsewhere. None where there is no answer.
+    /// Asks at the terminal for the decision that a session waits for. Returns the turn that follows from the answer, or
+    /// from a decision made elsewhere; None without an answer.
     pub(super) fn ask(&self, session: &Session, stop: &Stop) -> Result<Option<Turn>> {
         let Some(question) = session.question().filter(|_| !self.json) else { return Ok(None) };
-        let Some(prompt) = Prompt::put(&self.ui, question::line(session, false)) else {
+        let Some(prompt) = Prompt::show(&self.ui, question::line(session, false)) else {
             return Ok(None);
         };
         let store = Store::new(&self.config.sessions);
         loop {
             match prompt.wait(Duration::from_millis(100)) {
-                Some(Said::Nothing) => {
+                Some(PromptAnswer::EndOfInput) => {
                     self.ui.say(NO_ANSWER);
                     return Ok(None);
                 }
-                Some(said) => {
+                Some(answer) => {
                     drop(prompt);
-                    return self.decide(session, said.about(question), stop).map(Some);
+                    return self.decide(session, answer.decision_on(question), stop).map(Some);
                 }
                 None if stop.is_asked() => return Err(Error::interrupted()),
                 None => {}
@@ -141,7 +138,7 @@ impl Context {
         }
     }
 
-    /// Has done what follows from a decision about what `session` asks.
+    /// Carries out a decision about the question of `session`.
     pub(super) fn decide(
         &self,
         session: &Session,
@@ -152,20 +149,20 @@ impl Context {
         self.request(request, stop, output::outcomes(session).len())
     }
 
-    /// What would come of what a session asks about.
+    /// Previews the effects of the operation that a session asks about.
     pub(super) fn preview_question(&self, session: &Session) -> QuestionPreview {
         let config = &self.config;
         if !config.workspace.exists() {
             return QuestionPreview::default();
         }
-        // It is only shown: what is wrong with the workspace is told when something is done there.
+        // Only a preview: problems of the workspace are reported when something is executed there.
         Workspace::open(&config.workspace, &config.state(), &config.protected_names)
             .map(|workspace| engine::preview_question(config, &workspace, session))
             .unwrap_or_default()
     }
 }
 
-/// Reports what another process has done as if it had been done here.
+/// Reports what another process has done, as if this process had done it.
 fn report(request: &Request, done: &Done, known: usize, observer: &mut dyn Observer) {
     let Done { turn: Turn { session, .. }, warnings } = done;
     if let Request::Apply { name, .. } = request {
@@ -176,7 +173,7 @@ fn report(request: &Request, done: &Done, known: usize, observer: &mut dyn Obser
     let tells = matches!(request, Request::Apply { .. } | Request::Decide { .. });
     let outcomes = if tells { output::outcomes(session) } else { &[] };
     outcomes.iter().skip(known).for_each(|outcome| observer.event(Event::StepDone(outcome)));
-    // Those of outcomes are reported with them.
+    // Warnings of outcomes are reported with the outcomes.
     let is_reported = |warning: &String| {
         outcomes.iter().flat_map(|outcome| &outcome.warnings).any(|w| w.text == *warning)
     };

@@ -1,5 +1,4 @@
-//! `doctor`: what is well with a project and this machine, and what to do about the rest.
-//! Looks, and changes nothing.
+//! `doctor`: checks the project and this machine, and suggests fixes. It changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,13 +9,12 @@ use std::{fs, io};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Context;
+use super::CliContext;
 use super::arguments::Global;
-use super::locate::{By, Location};
+use super::locate::{Location, ProjectSource};
 use super::output::{self, Terminal};
-use crate::atomic;
-use crate::atomic::read_regular;
-use crate::clipboard::{Environment, NO_DISPLAY};
+use crate::atomic::{self, read_regular};
+use crate::clipboard::{ClipboardSetup, NO_DISPLAY};
 use crate::engine::kept_turns;
 use crate::error::advice;
 use crate::executor::Guest;
@@ -31,90 +29,92 @@ use crate::session::{Session, journal};
 use crate::settings::{self, Config, Consent, FILE, FOLDER, run_git, user_state_folder};
 use crate::text::{count, shell_word, size, visible_line};
 
-/// Less room than this is worth a word, on a disk or in memory, in bytes.
-const LITTLE_ROOM: u64 = 256 << 20;
-/// Fewer watches than this are soon used up by editors and browsers.
+/// Warn if less is free on a disk or in memory, in bytes.
+const LOW_SPACE: u64 = 256 << 20;
+/// Warn below this number of watches: editors and browsers soon use them up.
 const FEW_WATCHES: u64 = 8_192;
 
-/// One thing that was looked at.
-struct Finding {
-    well: bool,
-    /// Whether it can be done without: then it is told, and no fault.
-    spare: bool,
-    what: &'static str,
-    /// What was found, and what to do where it is not well.
-    told: String,
+/// The result of one check.
+struct Diagnosis {
+    is_ok: bool,
+    /// Whether deaddrop works without it: then a problem is reported, but is not a fault.
+    optional: bool,
+    name: &'static str,
+    /// The result, and what to do about a problem.
+    message: String,
 }
 
-fn finding(what: &'static str, told: Result<String, String>) -> Finding {
-    let well = told.is_ok();
-    Finding { well, spare: false, what, told: told.unwrap_or_else(|told| told) }
+fn diagnosis(name: &'static str, result: Result<String, String>) -> Diagnosis {
+    let is_ok = result.is_ok();
+    let message = result.unwrap_or_else(|problem| problem);
+    Diagnosis { is_ok, optional: false, name, message }
 }
 
-/// One that is no fault, even where it is not well.
-fn spare(what: &'static str, told: Result<String, String>) -> Finding {
-    Finding { spare: true, ..finding(what, told) }
+/// A check whose problem is not a fault.
+fn optional(name: &'static str, result: Result<String, String>) -> Diagnosis {
+    Diagnosis { optional: true, ..diagnosis(name, result) }
 }
 
-/// Looks at the project also where every other command refuses it: that is a row like any other then, and nothing is
-/// run that its settings name.
+/// Also checks projects that every other command refuses. The refusal is then one of the rows, and no program that the
+/// settings name is run.
 pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<ExitCode> {
-    let mut findings = Vec::new();
+    let mut diagnoses = Vec::new();
     let location = match Location::find(global.project.clone()) {
         Ok(location) => location,
         Err(e) => {
-            let here = std::env::current_dir().ok();
-            let Some(project) = here.as_deref().and_then(settings::nearest_candidate) else {
+            let current_dir = std::env::current_dir().ok();
+            let Some(project) = current_dir.as_deref().and_then(settings::nearest_candidate) else {
                 return Err(e);
             };
-            findings.push(finding("project", Err(e.to_string())));
-            Location { project, here, by: By::Search }
+            diagnoses.push(diagnosis("project", Err(e.to_string())));
+            Location { project, current_dir, source: ProjectSource::Ancestor }
         }
     };
-    let Location { project, here, by } = location;
+    let Location { project, current_dir, source } = location;
     let (config, consent) = match Config::load(&project, global.settings.raw()?) {
         Ok((config, consent)) => (config, Some(consent)),
         Err(e) => {
             let without = Config::load_without_file(&project, global.settings.raw()?);
             let Ok((config, _)) = without else { return Err(e) };
-            let told = format!(
+            let message = format!(
                 "{e}; the rest of this report assumes defaults, and may be wrong about folders"
             );
-            findings.push(finding(FILE, Err(told)));
+            diagnoses.push(diagnosis(FILE, Err(message)));
             (config, None)
         }
     };
-    // Who made what looks so is not known in a project that is refused.
-    if let (true, Err(e)) = (findings.is_empty(), config.check_settings_file()) {
-        findings.push(finding("project", Err(e.to_string())));
+    // Not for a refused project: somebody else may have made the folders.
+    if let (true, Err(e)) = (diagnoses.is_empty(), config.check_settings_file()) {
+        diagnoses.push(diagnosis("project", Err(e.to_string())));
     }
-    let is_refused = !findings.is_empty();
-    if by == By::Nothing {
-        let told = "none here or above; `deaddrop init` sets up this folder";
-        findings.push(spare("project", Err(told.to_owned())));
+    let is_refused = !diagnoses.is_empty();
+    if source == ProjectSource::Missing {
+        let message = "none here or above; `deaddrop init` sets up this folder";
+        diagnoses.push(optional("project", Err(message.to_owned())));
     }
-    let context = Context::new(config, global, ui, here, by);
-    look(&context, consent.as_ref(), is_refused, &mut findings);
-    for Finding { well, spare, what, told } in &findings {
-        let row = json!({ "what": what, "well": well, "fault": !well && !spare, "told": told });
-        output::told(global.json, row, || {
-            let mark = match (well, spare) {
+    let context = CliContext::new(config, global, ui, current_dir, source);
+    diagnose(&context, consent.as_ref(), is_refused, &mut diagnoses);
+    for Diagnosis { is_ok, optional, name, message } in &diagnoses {
+        let row =
+            json!({ "what": name, "well": is_ok, "fault": !is_ok && !optional, "told": message });
+        output::print(global.json, row, || {
+            let mark = match (is_ok, optional) {
                 (true, _) => "ok",
                 (false, true) => "--",
                 (false, false) => "NO",
             };
-            format!("{mark}  {what:<15}  {}", visible_line(told))
+            format!("{mark}  {name:<15}  {}", visible_line(message))
         });
     }
-    let well = findings.iter().all(|finding| finding.well || finding.spare);
-    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let no_faults = diagnoses.iter().all(|row| row.is_ok || row.optional);
+    Ok(if no_faults { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn look(
-    context: &Context,
+fn diagnose(
+    context: &CliContext,
     consent: Option<&Consent>,
     is_refused: bool,
-    findings: &mut Vec<Finding>,
+    diagnoses: &mut Vec<Diagnosis>,
 ) {
     let config = &context.config;
     for (what, folder) in [
@@ -125,63 +125,63 @@ fn look(
         ("sessions", &config.sessions),
         ("approvals", &config.approvals),
     ] {
-        let told = rights(folder).and_then(|told| {
+        let message = check_writable(folder).and_then(|message| {
             if what == "workspace" {
                 config.check_workspace().map_err(|e| e.to_string())?;
             }
-            let owner = owner(folder, what != "workspace", is_refused)?;
-            Ok(format!("{} {told}{owner}", context.display(folder)))
+            let owner = check_owner(folder, what != "workspace", is_refused)?;
+            Ok(format!("{} {message}{owner}", context.display(folder)))
         });
-        findings.push(finding(what, told));
+        diagnoses.push(diagnosis(what, message));
     }
-    // Who can write to the folder around deaddrop's own can put another sessions folder into it.
+    // A person who can write to the parent folder can replace deaddrop's own folders.
     for what in [FILE, FOLDER] {
-        let told = open_to_all(&config.project.join(what));
-        findings.extend(told.map(|told| finding(what, Err(told))));
+        let message = open_to_all(&config.project.join(what));
+        diagnoses.extend(message.map(|message| diagnosis(what, Err(message))));
     }
     let unread = "unknown, because deaddrop.toml cannot be read (see above)";
-    findings.push(match consent {
-        Some(consent) => finding("settings", opened(consent)),
-        None => spare("settings", Err(unread.to_owned())),
+    diagnoses.push(match consent {
+        Some(consent) => diagnosis("settings", consent_state(consent)),
+        None => optional("settings", Err(unread.to_owned())),
     });
-    findings.push(spare("notes", notes()));
-    findings.push(finding("session files", sessions(context)));
-    findings.push(finding("journal", journal(&config.sessions.join("journal"))));
-    findings.push(finding("lock", Ok(lock(context))));
-    findings.push(decisions(context));
+    diagnoses.push(optional("notes", user_state()));
+    diagnoses.push(diagnosis("session files", sessions(context)));
+    diagnoses.push(diagnosis("journal", journal(&config.sessions.join("journal"))));
+    diagnoses.push(diagnosis("lock", Ok(lock(context))));
+    diagnoses.push(decisions(context));
     match &config.guest {
-        // Nothing runs here then.
+        // With a guest, no command runs on this machine.
         Some(guest) if is_refused || consent.is_some_and(|it| !it.missing().is_empty()) => {
             let why = if is_refused {
                 ", because of the faults above"
             } else {
                 ": it needs your consent"
             };
-            findings.push(spare("guest", Err(format!("{} was not asked{why}", guest.label()))));
+            diagnoses.push(optional("guest", Err(format!("{} was not asked{why}", guest.label()))));
         }
-        Some(guest) => findings.extend(asked(guest, Programs::of(config))),
-        None => findings.extend(walls(context)),
+        Some(guest) => diagnoses.extend(ask_guest(guest, Programs::of(config))),
+        None => diagnoses.extend(sandbox(context)),
     }
-    findings.extend(clipboard(config));
-    findings.push(git(config));
-    findings.push(finding("watching", watching(&config.inbox)));
-    findings.push(spare("checkpoints", checkpoints(config)));
-    findings.push(finding("disk", disk(config)));
-    findings.push(spare("memory", memory()));
+    diagnoses.extend(clipboard(config));
+    diagnoses.push(git(config));
+    diagnoses.push(diagnosis("watching", check_watching(&config.inbox)));
+    diagnoses.push(optional("checkpoints", checkpoints(config)));
+    diagnoses.push(diagnosis("disk", disk(config)));
+    diagnoses.push(optional("memory", memory()));
 }
 
-/// What a guest tells of itself.
-fn asked(guest: &settings::GuestAddress, programs: Programs) -> Vec<Finding> {
+/// Asks the guest about itself.
+fn ask_guest(guest: &settings::GuestAddress, programs: Programs) -> Vec<Diagnosis> {
     let about = match Guest::new(guest.clone(), programs).about() {
         Ok(about) => about,
-        Err(e) => return vec![finding("guest", Err(e.to_string()))],
+        Err(e) => return vec![diagnosis("guest", Err(e.to_string()))],
     };
     let About { program, system, sandbox, root, .. } = &*about;
-    let told = format!("{}: {program} on {system}, in {root}", guest.label());
-    vec![finding("guest", Ok(told)), finding("  commands there", Ok(sandbox.clone()))]
+    let message = format!("{}: {program} on {system}, in {root}", guest.label());
+    vec![diagnosis("guest", Ok(message)), diagnosis("  commands there", Ok(sandbox.clone()))]
 }
 
-fn rights(folder: &Path) -> Result<String, String> {
+fn check_writable(folder: &Path) -> Result<String, String> {
     match fs::metadata(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             return Ok("does not exist yet; it is created when needed".to_owned());
@@ -192,14 +192,14 @@ fn rights(folder: &Path) -> Result<String, String> {
         }
         Ok(_) => {}
     }
-    // Rights are more than modes: only an attempt tells.
+    // The mode is not enough: only an attempt shows whether writing works.
     match tempfile::Builder::new().suffix(".tmp").tempfile_in(folder) {
         Ok(_) => Ok("can be written".to_owned()),
         Err(e) => Err(format!("{} cannot be written: {e}{}", folder.display(), advice(&e))),
     }
 }
 
-fn sessions(context: &Context) -> Result<String, String> {
+fn sessions(context: &CliContext) -> Result<String, String> {
     let (sessions, damaged) =
         Store::new(&context.config.sessions).list().map_err(|e| e.to_string())?;
     let open = sessions.iter().filter(|session| !session.is_complete).count();
@@ -231,7 +231,7 @@ fn journal(path: &Path) -> Result<String, String> {
     Ok(format!("{} in {} bytes{left}", count(payloads.len(), "record"), end))
 }
 
-fn lock(context: &Context) -> String {
+fn lock(context: &CliContext) -> String {
     match (Lock::is_held(&context.config), Lock::holder_serves(&context.config)) {
         (false, _) if Lock::is_borrowed(&context.config) => {
             "held by a `deaddrop rpc` of another project, which serves this workspace".to_owned()
@@ -242,24 +242,24 @@ fn lock(context: &Context) -> String {
     }
 }
 
-/// What waits for the person: that is no fault, but somebody should know.
-fn decisions(context: &Context) -> Finding {
+/// Sessions that wait for a decision. That is not a fault, but the person should know.
+fn decisions(context: &CliContext) -> Diagnosis {
     let pending = Store::new(&context.config.sessions).pending().unwrap_or_default();
     let asked: Vec<_> =
         pending.iter().filter(|session| session.question().is_some()).map(Session::stem).collect();
     if asked.is_empty() {
-        return finding("decisions", Ok("nothing waits for a decision".to_owned()));
+        return diagnosis("decisions", Ok("nothing waits for a decision".to_owned()));
     }
-    let told = format!(
+    let message = format!(
         "{} for your decision ({}): `deaddrop status ID` shows the question, `deaddrop approve` and `deaddrop deny` answer it",
         if asked.len() == 1 { "1 waits".to_owned() } else { format!("{} wait", asked.len()) },
         asked.join(", ")
     );
-    spare("decisions", Err(told))
+    optional("decisions", Err(message))
 }
 
-/// Whether the system tells of changes, and how many folders it lets a user watch.
-fn watching(inbox: &Path) -> Result<String, String> {
+/// Whether the system reports changes of folders, and how many folders a user may watch.
+fn check_watching(inbox: &Path) -> Result<String, String> {
     let limit = |name: &str| -> Option<u64> {
         fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).ok()?.trim().parse().ok()
     };
@@ -281,14 +281,13 @@ fn watching(inbox: &Path) -> Result<String, String> {
     }
 }
 
-/// How much can still be written where deaddrop and commands write. What a mount is for, and of which
-/// kind, makes no difference: the file system itself is asked.
+/// The free space where deaddrop and commands write, as the file system reports it, whatever the kind of mount.
 fn disk(config: &Config) -> Result<String, String> {
-    let mut told = None;
+    let mut message = None;
     for folder in [&config.sessions, &config.outbox, &config.inbox, &config.workspace] {
         let there = folder.ancestors().find(|folder| folder.exists());
         let Some(Ok(room)) = there.map(disk_space::room) else { continue };
-        if room.bytes < LITTLE_ROOM {
+        if room.bytes < LOW_SPACE {
             let left = room.bytes >> 20;
             return Err(format!("{} has only {left} MiB free; make room", folder.display()));
         }
@@ -300,20 +299,20 @@ fn disk(config: &Config) -> Result<String, String> {
             ));
         }
         let files = room.files.map(|files| format!(", and {}", more_files(files.left)));
-        told.get_or_insert_with(|| {
+        message.get_or_insert_with(|| {
             format!("{} MiB are free{}", room.bytes >> 20, files.unwrap_or_default())
         });
     }
-    Ok(told.unwrap_or_else(|| "could not be asked".to_owned()))
+    Ok(message.unwrap_or_else(|| "could not be asked".to_owned()))
 }
 
-/// What is left for commands, whose memory nothing bounds unless it is set.
+/// The free memory. Commands may use all of it unless `sandbox.max_memory_bytes` is set.
 fn memory() -> Result<String, String> {
     let Ok(mut system) = sysinfo::System::new() else { return Ok("could not be asked".to_owned()) };
     system.refresh_memory();
     match (system.available_memory(), system.total_memory()) {
         (_, 0) => Ok("could not be asked".to_owned()),
-        (free, _) if free < LITTLE_ROOM => Err(format!(
+        (free, _) if free < LOW_SPACE => Err(format!(
             "only {} MiB are free, so the system may kill commands or other programs; close some, or set sandbox.max_memory_bytes",
             free >> 20
         )),
@@ -321,12 +320,12 @@ fn memory() -> Result<String, String> {
     }
 }
 
-/// Whose a folder is, where that is not the person; of deaddrop's own also whether its rights let
-/// others in, and, where the project is refused, whether another's folder is why.
-fn owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<String, String> {
+/// The owner of a folder, if it is not the person. For deaddrop's own folders (`is_own`), fails if others can write to
+/// them, or if the project is refused and another user owns them.
+fn check_owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<String, String> {
     use std::os::unix::fs::MetadataExt;
-    if let Some(told) = is_own.then(|| open_to_all(folder)).flatten() {
-        return Err(told);
+    if let Some(message) = is_own.then(|| open_to_all(folder)).flatten() {
+        return Err(message);
     }
     let Ok(found) = fs::metadata(folder) else { return Ok(String::new()) };
     let me = rustix::process::geteuid().as_raw();
@@ -342,33 +341,33 @@ fn owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<String, String
     })
 }
 
-/// How much is kept so that turns can be taken back, and whether the newest can.
+/// How much is kept for undo, and whether the newest turn can be undone.
 fn checkpoints(config: &Config) -> Result<String, String> {
     if !config.checkpoints {
         return Ok("off (`checkpoints = false`): no turn can be undone".to_owned());
     }
     let (all, bytes) = kept_turns(config).map_err(|e| e.to_string())?;
-    let told = format!("{} of {} are kept", size(bytes), size(config.checkpoint_max_bytes));
-    let Some(newest) = all.last() else { return Ok(told) };
+    let message = format!("{} of {} are kept", size(bytes), size(config.checkpoint_max_bytes));
+    let Some(newest) = all.last() else { return Ok(message) };
     let which = format!("turn {} of session {}, the newest,", newest.sequence, newest.session);
     if !newest.is_whole {
-        return Err(format!("{told}; the checkpoint of {which} is gone: it cannot be undone"));
+        return Err(format!("{message}; the checkpoint of {which} is gone: it cannot be undone"));
     }
     match newest.without_room {
-        0 => Ok(told),
+        0 => Ok(message),
         n => Err(format!(
-            "{told}; of {which} {} cannot be undone, for lack of room: raise checkpoint_max_bytes, or ignore files that need not be kept (.gitignore)",
+            "{message}; of {which} {} cannot be undone, for lack of room: raise checkpoint_max_bytes, or ignore files that need not be kept (.gitignore)",
             count(n, "file")
         )),
     }
 }
 
-/// Said of a file or folder of deaddrop's own that everybody may write; None of others.
+/// The problem of a file or folder that everybody may write to, if that is so.
 fn open_to_all(path: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let found = fs::metadata(path).ok()?;
     let mode = found.mode();
-    // The sticky bit keeps others from what is not theirs in a folder, as in /tmp.
+    // The sticky bit protects entries from other users, as in /tmp.
     let is_open = mode & 0o002 != 0 && !(found.is_dir() && mode & 0o1000 != 0);
     is_open.then(|| {
         format!(
@@ -379,14 +378,14 @@ fn open_to_all(path: &Path) -> Option<String> {
     })
 }
 
-/// What the settings open, and whether the person has agreed to it.
-fn opened(consent: &Consent) -> Result<String, String> {
-    let names: Vec<&str> = consent.weakenings().iter().map(|weakening| &*weakening.name).collect();
-    let missing: Vec<&str> = consent.missing().iter().map(|weakening| &*weakening.name).collect();
-    if !missing.is_empty() {
+/// Which settings weaken the defaults, and whether the person has consented to them.
+fn consent_state(consent: &Consent) -> Result<String, String> {
+    let names: Vec<&str> = consent.weakenings().iter().map(|opening| &*opening.name).collect();
+    let lacks: Vec<&str> = consent.missing().iter().map(|opening| &*opening.name).collect();
+    if !lacks.is_empty() {
         return Err(format!(
             "needs your consent: {}; read {}, then run `deaddrop config allow`",
-            missing.join(", "),
+            lacks.join(", "),
             consent.subject()
         ));
     }
@@ -399,43 +398,42 @@ fn opened(consent: &Consent) -> Result<String, String> {
     })
 }
 
-/// Whether it can be noted what the person has agreed to, and which projects they use.
-fn notes() -> Result<String, String> {
+/// Whether deaddrop can record consents and the list of projects.
+fn user_state() -> Result<String, String> {
     let home = user_state_folder().ok_or(
         "without HOME, deaddrop cannot keep your consents and its list of projects; set HOME or XDG_STATE_HOME",
     )?;
-    Ok(format!("{} {}", home.display(), rights(&home)?))
+    Ok(format!("{} {}", home.display(), check_writable(&home)?))
 }
 
-/// The ways to the clipboard, as `copy` would try them here.
-fn clipboard(config: &Config) -> Vec<Finding> {
-    let environment = Environment::here(Programs::of(config));
-    let ways: Vec<String> = environment.ways().iter().map(ToString::to_string).collect();
-    let told = match ways.as_slice() {
+/// The clipboard backends, in the order in which copying tries them.
+fn clipboard(config: &Config) -> Vec<Diagnosis> {
+    let environment = ClipboardSetup::current(Programs::of(config));
+    let backends: Vec<String> = environment.backends().iter().map(ToString::to_string).collect();
+    let message = match backends.as_slice() {
         [] => Err(format!(
             "{NO_DISPLAY}: `deaddrop show --copy` asks the terminal (below), or prints the file's path; over SSH, `ssh -X` forwards a display"
         )),
-        ways => Ok(format!("{}; tried in this order", ways.join(", then "))),
+        backends => Ok(format!("{}; tried in this order", backends.join(", then "))),
     };
     let terminal = match environment.terminal() {
-        Ok(way) => Ok(format!(
-            "{way}: the last resort; terminals do not confirm it, so try `deaddrop show --copy` and paste"
+        Ok(backend) => Ok(format!(
+            "{backend}: the last resort; terminals do not confirm it, so try `deaddrop show --copy` and paste"
         )),
         Err(why) => Err(format!("{why}; without another way, paste from the outbox's file")),
     };
-    let all = [("clipboard", told), ("  terminal", terminal)].into_iter();
-    all.map(|(what, told)| spare(what, told)).collect()
+    let all = [("clipboard", message), ("  terminal", terminal)].into_iter();
+    all.map(|(what, message)| optional(what, message)).collect()
 }
 
-/// Which git there is, whether the workspace is a repository, and whether deaddrop's own files are
-/// kept out of it.
-fn git(config: &Config) -> Finding {
-    // Not in the workspace, whose settings may name programs.
+/// The version of git, whether the workspace is a repository, and whether it ignores deaddrop's own files.
+fn git(config: &Config) -> Diagnosis {
+    // Not in the workspace: its git settings may name programs.
     let version = match run_git(&Programs::of(config), Path::new("/"), ["--version"]) {
-        Ok(Some(told)) => String::from_utf8_lossy(&told).trim().replace("git version ", "git "),
-        Err(why) => return spare("git", Err(format!("git does not answer: {why}"))),
+        Ok(Some(output)) => String::from_utf8_lossy(&output).trim().replace("git version ", "git "),
+        Err(why) => return optional("git", Err(format!("git does not answer: {why}"))),
         Ok(None) => {
-            return spare(
+            return optional(
                 "git",
                 Err("git is not installed; deaddrop does not need it, but commands in replies may"
                     .to_owned()),
@@ -445,7 +443,7 @@ fn git(config: &Config) -> Finding {
     let workspace = config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone());
     let top = workspace.ancestors().find(|folder| folder.join(".git").exists());
     let Some(top) = top else {
-        return spare("git", Ok(format!("{version}; the workspace is not in a repository")));
+        return optional("git", Ok(format!("{version}; the workspace is not in a repository")));
     };
     let place = if top == workspace {
         "the workspace is a repository".to_owned()
@@ -453,8 +451,8 @@ fn git(config: &Config) -> Finding {
         format!("the workspace is in the repository {}", top.display())
     };
     match unignored(config, top) {
-        None => finding("git", Ok(format!("{version}; {place}"))),
-        Some(ignore) => spare(
+        None => diagnosis("git", Ok(format!("{version}; {place}"))),
+        Some(ignore) => optional(
             "git",
             Err(format!(
                 "{version}; {place}, and git does not ignore {FOLDER}/: outboxes and sessions could be committed; `echo '*' > {}`",
@@ -464,7 +462,7 @@ fn git(config: &Config) -> Finding {
     }
 }
 
-/// The file that is to keep deaddrop's folder out of a repository, where it does not.
+/// The .gitignore that should exclude deaddrop's folder from the repository, if it does not.
 fn unignored(config: &Config, repository: &Path) -> Option<PathBuf> {
     let own = config.project.join(FOLDER);
     if !own.is_dir() || !own.starts_with(repository) {
@@ -476,56 +474,56 @@ fn unignored(config: &Config, repository: &Path) -> Option<PathBuf> {
     (!rules.lines().any(|rule| rule.trim() == "*")).then_some(ignore)
 }
 
-/// One finding for the tier, then one for each mechanism.
-fn walls(context: &Context) -> Vec<Finding> {
+/// Checks the sandbox: one row for the tier, then one for each mechanism.
+fn sandbox(context: &CliContext) -> Vec<Diagnosis> {
     let confinement = match context.confinement() {
         Ok(confinement) => confinement,
-        Err(told) => return vec![finding("commands", Err(told))],
+        Err(message) => return vec![diagnosis("commands", Err(message))],
     };
-    let mut told = confinement.line();
+    let mut message = confinement.line();
     for reason in confinement.why() {
-        told.push_str(&format!("\n                     not {reason}"));
+        message.push_str(&format!("\n                     not {reason}"));
     }
-    // No other remedy would help.
+    // Nothing else would help.
     let is_whole = context.config.workspace.canonicalize().is_ok_and(|at| at.parent().is_none());
     if confinement.tier == Tier::None && is_whole {
-        told.push_str("\n                     the workspace is /, to which nothing can be confined: use `deaddrop config set workspace_dir FOLDER`; in a virtual machine or container of its own, `--sandbox off` runs commands unconfined");
-        return vec![finding("commands", Err(told))];
+        message.push_str("\n                     the workspace is /, to which nothing can be confined: use `deaddrop config set workspace_dir FOLDER`; in a virtual machine or container of its own, `--sandbox off` runs commands unconfined");
+        return vec![diagnosis("commands", Err(message))];
     }
     if confinement.tier == Tier::None {
-        told.push_str(
+        message.push_str(
             "\n                     `--sandbox off` (or sandbox = \"off\" in deaddrop.toml) runs commands unconfined",
         );
     }
-    let well = confinement.tier != Tier::None;
-    let mut findings = vec![Finding { well, spare: false, what: "commands", told }];
+    let is_ok = confinement.tier != Tier::None;
+    let mut diagnoses = vec![Diagnosis { is_ok, optional: false, name: "commands", message }];
     if confinement.tier == Tier::None {
-        findings.extend(ways_out(&confinement));
+        diagnoses.extend(remedies(&confinement));
     } else {
-        let asked = Mechanism::ALL.into_iter().filter(|m| concerns(*m, &confinement));
-        findings.extend(asked.map(|mechanism| of(mechanism, &confinement)));
+        let asked = Mechanism::ALL.into_iter().filter(|m| uses(*m, &confinement));
+        diagnoses.extend(asked.map(|mechanism| mechanism_row(mechanism, &confinement)));
     }
-    findings
+    diagnoses
 }
 
-/// Where there is no sandbox: what each kind that was tried stands on. Which of it is missing the
-/// reasons say; none of it was found out by itself.
-fn ways_out(confinement: &Confinement) -> Vec<Finding> {
+/// Without a sandbox: the requirements of each tier that was tried. The reasons for the tier say which one is missing;
+/// single requirements were not probed.
+fn remedies(confinement: &Confinement) -> Vec<Diagnosis> {
     let tried = |tier: Tier| confinement.missing.iter().any(|(missing, _)| *missing == tier);
     let mut found = Vec::new();
     if tried(Tier::Full) || tried(Tier::FullBwrap) {
-        found.push(spare("  for full", Err(MECHANISMS.namespaces.clone())));
+        found.push(optional("  for full", Err(MECHANISMS.namespaces.clone())));
     }
     if tried(Tier::Partial) {
         let remedies = [Mechanism::Landlock, Mechanism::Seccomp, Mechanism::Hidden];
         let remedies = remedies.map(|mechanism| remedy(mechanism, Tier::Partial));
-        found.push(spare("  for partial", Err(remedies.join("; and: "))));
+        found.push(optional("  for partial", Err(remedies.join("; and: "))));
     }
     found
 }
 
-/// Whether this tier has a use for a mechanism.
-fn concerns(mechanism: Mechanism, confinement: &Confinement) -> bool {
+/// Whether this tier uses a mechanism.
+fn uses(mechanism: Mechanism, confinement: &Confinement) -> bool {
     match (confinement.tier, mechanism) {
         (_, Mechanism::Subreaper) => !confinement.facts.has(Mechanism::PidNamespace),
         (Tier::Off, mechanism) => {
@@ -536,40 +534,40 @@ fn concerns(mechanism: Mechanism, confinement: &Confinement) -> bool {
     }
 }
 
-fn of(mechanism: Mechanism, confinement: &Confinement) -> Finding {
-    let Row { what, holds, .. } = row(mechanism);
-    let well = confinement.facts.has(mechanism);
+fn mechanism_row(mechanism: Mechanism, confinement: &Confinement) -> Diagnosis {
+    let MechanismTexts { what, guarantee, .. } = mechanism_texts(mechanism);
+    let is_ok = confinement.facts.has(mechanism);
     let no = || format!("no: {}", remedy(mechanism, confinement.tier));
-    spare(what, if well { Ok(format!("yes: {holds}")) } else { Err(no()) })
+    optional(what, if is_ok { Ok(format!("yes: {guarantee}")) } else { Err(no()) })
 }
 
-/// What to do where a mechanism of this tier is not there.
+/// What to do if a mechanism of this tier is missing.
 fn remedy(mechanism: Mechanism, tier: Tier) -> &'static str {
-    // Where commands are not confined, own files are hidden by a namespace or not at all.
+    // Without confinement, only a namespace can hide deaddrop's own files.
     let is_unconfined = tier == Tier::Off && mechanism == Mechanism::Hidden;
-    let own = row(mechanism).remedy.as_deref().filter(|_| !is_unconfined);
+    let own = mechanism_texts(mechanism).remedy.as_deref().filter(|_| !is_unconfined);
     own.unwrap_or(&MECHANISMS.namespaces)
 }
 
-/// What is said of mechanisms.
+/// Texts about mechanisms: data/mechanisms.toml.
 #[derive(Deserialize)]
-struct Mechanisms {
+struct MechanismTable {
     namespaces: String,
-    mechanisms: BTreeMap<String, Row>,
+    mechanisms: BTreeMap<String, MechanismTexts>,
 }
 
 #[derive(Deserialize)]
-struct Row {
+struct MechanismTexts {
     what: String,
-    holds: String,
+    guarantee: String,
     remedy: Option<String>,
 }
 
-static MECHANISMS: LazyLock<Mechanisms> = LazyLock::new(|| {
-    toml::from_str(include_str!("data/mechanisms.toml")).expect("a table in order")
+static MECHANISMS: LazyLock<MechanismTable> = LazyLock::new(|| {
+    toml::from_str(include_str!("data/mechanisms.toml")).expect("the table is valid")
 });
 
-fn row(mechanism: Mechanism) -> &'static Row {
+fn mechanism_texts(mechanism: Mechanism) -> &'static MechanismTexts {
     &MECHANISMS.mechanisms[&format!("{mechanism:?}")]
 }
 
@@ -580,7 +578,7 @@ mod tests {
 
     #[test]
     fn each_mechanism_has_a_row() {
-        assert_eq!(Mechanism::ALL.map(row).len(), MECHANISMS.mechanisms.len());
+        assert_eq!(Mechanism::ALL.map(mechanism_texts).len(), MECHANISMS.mechanisms.len());
     }
 
     #[test]
@@ -591,14 +589,14 @@ mod tests {
             missing: missing.iter().map(|tier| (*tier, String::new())).collect(),
             network: false,
         };
-        let told = |missing: &[Tier]| -> Vec<String> {
-            ways_out(&none(missing)).into_iter().map(|found| found.told).collect()
+        let message = |missing: &[Tier]| -> Vec<String> {
+            remedies(&none(missing)).into_iter().map(|row| row.message).collect()
         };
-        let all = told(&[Tier::Full, Tier::FullBwrap, Tier::Partial]);
+        let all = message(&[Tier::Full, Tier::FullBwrap, Tier::Partial]);
         assert_eq!(all.len(), 2);
         assert!(all[0].contains("kernel.apparmor_restrict_unprivileged_userns=0"), "{all:?}");
         assert!(all[1].contains("lsm=") && !all[1].contains("userns"), "{all:?}");
-        assert_eq!(told(&[Tier::FullBwrap]), all[..1]);
-        assert_eq!(told(&[Tier::Partial]), all[1..]);
+        assert_eq!(message(&[Tier::FullBwrap]), all[..1]);
+        assert_eq!(message(&[Tier::Partial]), all[1..]);
     }
 }

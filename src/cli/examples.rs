@@ -1,12 +1,11 @@
-//! The examples of every `--help`: that there are some, and that each is a command line that is
-//! understood.
+//! Tests that every `--help` has examples, and that they and the commands in the documentation parse.
 
 use clap::Command;
 use clap::error::ErrorKind;
 
 use super::arguments::Cli;
 
-/// Each command, by its whole name, as in `deaddrop config set`.
+/// All commands by full name, as in `deaddrop config set`.
 fn commands() -> Vec<(String, Command)> {
     fn walk(name: &str, command: &Command, found: &mut Vec<(String, Command)>) {
         found.push((name.to_owned(), command.clone()));
@@ -19,7 +18,7 @@ fn commands() -> Vec<(String, Command)> {
     found
 }
 
-/// The lines of the section of examples; what explains one is indented more.
+/// The lines of the examples section, without the explanations, which are indented more.
 fn examples(command: &Command) -> Vec<String> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let Some((_, section)) =
@@ -32,8 +31,8 @@ fn examples(command: &Command) -> Vec<String> {
     lines.filter(is_example).map(|line| line.trim().to_owned()).collect()
 }
 
-/// The commands of a shell's line, each as its words: what quotes, `|`, `&&`, `;`, `<` and `>` mean is
-/// known, and nothing else is needed.
+/// Splits a shell line into commands and their words. Handles quotes, `|`, `&&`, `;`, `<` and `>`; examples need nothing
+/// else.
 fn split(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let (mut word, mut quote, mut redirects): (Option<String>, Option<char>, bool) =
@@ -117,7 +116,7 @@ fn what_the_newcomers_page_types_is_understood() {
     }
 }
 
-/// The texts of the project that name commands: its sources and its documentation.
+/// Sources and documentation, which name commands.
 fn texts() -> Vec<(String, String)> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let places = ["src", "docs", "README.md", "ARCHITECTURE.md", "protocol-prompt"];
@@ -148,7 +147,7 @@ fn every_command_that_is_named_is_understood() {
                 continue;
             }
             tried += 1;
-            // What is put in later is a flag or a value.
+            // Placeholders are flags or values.
             let span = span.replace("{of}", "").replace("{flag}", "--force").replace("\\\"", "\"");
             let call = split(&format!("deaddrop {span}")).swap_remove(0);
             let error = Cli::read(Cli::all(), call).err().map(|e| e.kind());

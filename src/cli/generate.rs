@@ -1,4 +1,4 @@
-//! `generate`: shell completions, pages of the manual, and the unit of a service that does what `watch` does.
+//! `generate`: shell completions, manual pages, and a systemd unit that runs `watch`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -11,8 +11,8 @@ use clap_mangen::Man;
 use serde_json::json;
 
 use super::arguments::Cli;
-use super::show::Clips;
-use super::{Context, completion, output};
+use super::show::ClipboardFlags;
+use super::{CliContext, completion, output};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::text::visible_line;
@@ -30,7 +30,7 @@ pub(super) enum Generate {
     /// Print a systemd unit that runs `deaddrop watch` while you are logged in
     SystemdUnit {
         #[command(flatten)]
-        clips: Clips,
+        clipboard_flags: ClipboardFlags,
     },
 }
 
@@ -76,8 +76,11 @@ pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<Exi
 }
 
 /// # Errors
-/// There is no project, the program lies where replies can write, or a path cannot stand in a unit.
-pub(super) fn systemd_unit(context: &Context, clips: Clips) -> Result<ExitCode> {
+/// The program is in a folder that replies can write to, or a path cannot be written in a unit.
+pub(super) fn systemd_unit(
+    context: &CliContext,
+    clipboard_flags: ClipboardFlags,
+) -> Result<ExitCode> {
     let program = std::env::current_exe()
         .map_err(|e| Error::io("find", "deaddrop's own program".as_ref(), e))?;
     Programs::of(&context.config)
@@ -85,29 +88,29 @@ pub(super) fn systemd_unit(context: &Context, clips: Clips) -> Result<ExitCode> 
         .map_err(|e| Error::usage(format!("no unit is written for {}: {e}", program.display())))?;
     let variables = ["PATH", "XDG_STATE_HOME"].map(|name| (name, std::env::var_os(name)));
     let project = &context.config.project;
-    let text = unit(&program, project, &variables, &clips.flags())
+    let text = unit(&program, project, &variables, &clipboard_flags.flags())
         .map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
-    let name = name(project);
+    let name = unit_name(project);
     print(text.as_bytes(), context.json.then_some(("unit", name, "text")));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a text; as JSON where it is given by what its name and it itself go there.
+/// Prints a text. `as_json` is the name's field, the name and the text's field, for `--json`.
 fn print(text: &[u8], as_json: Option<(&str, String, &str)>) {
-    if let Some((what, name, itself)) = as_json {
+    if let Some((name_field, name, text_field)) = as_json {
         let text = String::from_utf8_lossy(text);
-        return Context::print_json(&json!({ what: name, itself: text }));
+        return output::json(&json!({ name_field: name, text_field: text }));
     }
     output::data(text);
 }
 
-/// Starts a service when the person logs in, at the desktop or elsewhere.
+/// Starts a service when the person logs in.
 const LOGIN: &str = "default.target";
-/// Starts it with their desktop, where a clipboard is.
+/// Starts a service with the person's desktop, which has a clipboard.
 const DESKTOP: &str = "graphical-session.target";
 
-/// The name of the unit of a project: readable, and of no other one.
-fn name(project: &Path) -> String {
+/// The unit name of a project: readable and unique.
+fn unit_name(project: &Path) -> String {
     let folder = project.file_name().unwrap_or_default().to_string_lossy();
     let words = folder.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -117,32 +120,31 @@ fn name(project: &Path) -> String {
     format!("deaddrop-{name}{}.service", &hash[..8])
 }
 
-/// The text of a unit, or why there can be none. `variables` are what the service has of the person's own, whose
-/// values are others there: PATH for commands, and where it is noted what they have agreed to. `flags` are what is
-/// said to `watch`: only about the clipboard, and each a plain word.
+/// The text of a unit, or why it cannot be written. `variables` are those that systemd would set differently: PATH for
+/// commands, and the folder of recorded consents. `flags` are clipboard flags of `watch`, each a plain word.
 fn unit(
     program: &Path,
     project: &Path,
     variables: &[(&str, Option<OsString>)],
     flags: &[&str],
 ) -> Result<String, String> {
-    let unit = name(project);
-    let program = text(program.as_os_str())?;
-    // What it does not take in the name of a program, however it is written.
+    let unit = unit_name(project);
+    let program = utf8(program.as_os_str())?;
+    // systemd does not accept these in the path of a program, even if escaped.
     if program.contains(|c: char| c.is_control() || "\"'\\".contains(c)) {
         return Err(format!(
-            "systemd runs no program whose path holds quotes, backslashes or control characters: {}",
+            "systemd cannot run a program whose path contains quotes, backslashes or control characters: {}",
             visible_line(program)
         ));
     }
-    let project = text(project.as_os_str())?;
-    // A value that is no text is left to systemd's own.
+    let project = utf8(project.as_os_str())?;
+    // If a value is not UTF-8, systemd's own value is used.
     let variable = |(name, value): &(&str, Option<OsString>)| {
-        let value = value.as_deref().and_then(|value| text(value).ok())?;
+        let value = value.as_deref().and_then(|value| utf8(value).ok())?;
         Some(format!("Environment={}\n", quoted(&format!("{name}={value}"))))
     };
     let variables: String = variables.iter().filter_map(variable).collect();
-    // DISPLAY and the like are known to systemd with the desktop, and go away with it.
+    // systemd knows DISPLAY and the like only while the desktop runs.
     let (target, desktop) = match flags {
         [] => (LOGIN, String::new()),
         _ => (DESKTOP, format!("PartOf={DESKTOP}\nAfter={DESKTOP}\n")),
@@ -154,7 +156,7 @@ fn unit(
         description = visible_line(project).replace('%', "%%"),
         desktop = desktop,
         program = quoted(program),
-        // Variables are put in for `$`, but in the name of the program.
+        // systemd expands `$` in arguments, but not in the path of the program.
         project = quoted(&project.replace('$', "$$")),
         flags = flags,
         variables = variables,
@@ -162,13 +164,13 @@ fn unit(
     ))
 }
 
-fn text(value: &OsStr) -> Result<&str, String> {
+fn utf8(value: &OsStr) -> Result<&str, String> {
     value
         .to_str()
         .ok_or_else(|| format!("{} is not valid UTF-8", visible_line(&value.to_string_lossy())))
 }
 
-/// A word as systemd reads it back: in quotes, with C's escapes, and `%` doubled.
+/// Quotes a word for systemd: with C escapes, and `%` doubled.
 fn quoted(word: &str) -> String {
     let mut out = String::from("\"");
     for c in word.chars() {
@@ -177,7 +179,7 @@ fn quoted(word: &str) -> String {
             '%' => out.push_str("%%"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            // Whoever reads the unit should see it.
+            // Make it visible to a reader of the unit.
             c if visible_line(c.encode_utf8(&mut [0; 4])) != c.to_string() => {
                 out.push_str(&format!("\\U{:08x}", u32::from(c)));
             }
@@ -194,11 +196,11 @@ mod tests {
 
     #[test]
     fn a_unit_has_a_name_of_its_own() {
-        let one = name(Path::new("/home/me/My Project (1)"));
+        let one = unit_name(Path::new("/home/me/My Project (1)"));
         assert!(one.starts_with("deaddrop-My-Project-1-") && one.ends_with(".service"), "{one}");
-        assert_ne!(one, name(Path::new("/home/you/My Project (1)")));
-        assert_eq!(one, name(Path::new("/home/me/My Project (1)")));
-        let all = [Path::new("/"), Path::new("/ä%"), Path::new("/a/-")].map(name);
+        assert_ne!(one, unit_name(Path::new("/home/you/My Project (1)")));
+        assert_eq!(one, unit_name(Path::new("/home/me/My Project (1)")));
+        let all = [Path::new("/"), Path::new("/ä%"), Path::new("/a/-")].map(unit_name);
         let plain =
             |name: &String| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
         assert!(all.iter().all(plain), "{all:?}");

@@ -1,5 +1,5 @@
-//! `init`: a project made its own project, with deaddrop's own files in a folder that git
-//! ignores and neither replies nor commands reach.
+//! `init`: sets up a folder as a project. deaddrop's files go to a folder that git ignores and that neither replies nor
+//! commands can access.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -9,13 +9,12 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::Context;
+use super::CliContext;
 use super::arguments::Global;
-use super::locate::{self, By};
+use super::locate::{self, ProjectSource};
 use super::output::{self, Terminal};
 use super::settings::follow_consent;
-use crate::atomic;
-use crate::atomic::read_regular;
+use crate::atomic::{self, read_regular};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::runner::sandbox::{Confinement, Tier};
@@ -32,15 +31,15 @@ pub(super) struct Init {
     force: bool,
 }
 
-/// deaddrop's own folders, by the settings that name them.
-const OWN: [(&str, &str); 4] = [
+/// deaddrop's own folders, with the settings that name them.
+const OWN_DIRS: [(&str, &str); 4] = [
     ("inbox_dir", ".deaddrop/inbox"),
     ("outbox_dir", ".deaddrop/outbox"),
     ("sessions_dir", ".deaddrop/sessions"),
     ("approvals_dir", ".deaddrop/approvals"),
 ];
 
-fn own(config: &Config) -> [&PathBuf; 4] {
+fn own_dirs(config: &Config) -> [&PathBuf; 4] {
     [&config.inbox, &config.outbox, &config.sessions, &config.approvals]
 }
 
@@ -52,60 +51,67 @@ pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<Ex
         (Some(folder), None) | (None, Some(folder)) => folder.clone(),
         (None, None) => PathBuf::from("."),
     };
-    let here = std::env::current_dir();
-    let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
-    let folder = settings::real_path(&here.join(folder));
-    let made = make(&folder, arguments.force, global.settings.given(), &ui)?;
-    let context = Context::new(made.config.clone(), global, ui, Some(here), By::Here);
-    tell(&context, &made);
+    let current_dir = std::env::current_dir();
+    let current_dir =
+        current_dir.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
+    let folder = settings::real_path(&current_dir.join(folder));
+    let made = set_up_folder(&folder, arguments.force, global.settings.given(), &ui)?;
+    let context =
+        CliContext::new(made.config.clone(), global, ui, Some(current_dir), ProjectSource::Direct);
+    report(&context, &made);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sets up the folder in which somebody began to work.
+/// Sets up the folder in which a command of the person needs a project.
 pub(super) fn set_up(folder: &Path, ui: &Terminal) -> Result<()> {
-    let Made { config, in_git, .. } = make(&settings::real_path(folder), false, &[], ui)?;
+    let SetUp { config, in_git, .. } = set_up_folder(&settings::real_path(folder), false, &[], ui)?;
     ui.say(format!("{} is set up: {FOLDER}/ contains deaddrop's files.", config.project.display()));
-    if let InGit::Seen(why) = in_git {
+    if let GitStatus::Visible(why) = in_git {
         ui.say(format!("Git sees {FILE} ({why})."));
     }
     Ok(())
 }
 
-/// What was made.
-struct Made {
+/// The result of setting up a folder.
+struct SetUp {
     config: Config,
     /// Whether the settings were written.
     is_new: bool,
-    in_git: InGit,
+    in_git: GitStatus,
 }
 
-/// Makes a project of a folder, with these settings.
-fn make(folder: &Path, force: bool, given: &[(&str, String)], ui: &Terminal) -> Result<Made> {
-    // All that may refuse comes before anything is written.
-    refuse(folder, force)?;
+/// Makes a folder a project with these settings.
+fn set_up_folder(
+    folder: &Path,
+    force: bool,
+    given: &[(&str, String)],
+    ui: &Terminal,
+) -> Result<SetUp> {
+    // All checks come before the first write.
+    check_folder(folder, force)?;
     let draft = match fs::symlink_metadata(folder.join(FILE)) {
-        Ok(_) => completed(folder, given)?,
-        Err(_) => Some(draft(folder, given)?),
+        Ok(_) => complete_settings(folder, given)?,
+        Err(_) => Some(new_settings(folder, given)?),
     };
-    can_be_used(folder)?;
-    // Where the settings lead can only be told of a folder that is there.
+    check_writable(folder)?;
+    // The folders in the settings can be resolved only if the project exists.
     let new = atomic::make_folders(folder)?;
     let typed: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
-    let agreed = agreed(folder, draft.as_ref(), &typed, ui);
+    let agreed = load_with_consent(folder, draft.as_ref(), &typed, ui);
     let config = agreed.inspect_err(|_| new.iter().for_each(|new| drop(fs::remove_dir(new))))?;
 
-    make_own(folder)?;
-    for own in own(&config) {
+    make_own_folder(folder)?;
+    for own in own_dirs(&config) {
         fs::create_dir_all(own).map_err(|e| Error::io("make the folder", own, e))?;
     }
     draft.iter().try_for_each(SettingsDraft::write)?;
-    let in_git = unseen_by_git(folder, &Programs::of(&config));
-    Ok(Made { config, is_new: draft.is_some(), in_git })
+    let in_git = ignore_in_git(folder, &Programs::of(&config));
+    Ok(SetUp { config, is_new: draft.is_some(), in_git })
 }
 
-/// The settings as they are to be, where nothing stands in their way and the person has agreed to them:
-/// to what they have just `typed`, and to what there was before.
-fn agreed(
+/// Loads the settings as they will be. What the person has just `typed` counts as consented to, and so does what they
+/// had consented to before.
+fn load_with_consent(
     folder: &Path,
     draft: Option<&SettingsDraft>,
     typed: &[&str],
@@ -115,13 +121,13 @@ fn agreed(
     let before = now.as_ref().ok().map(|(_, consent)| consent.clone());
     let (config, consent) = draft.map_or(now, SettingsDraft::load)?;
     config.check_workspace()?;
-    can_hold_own(folder, &own(&config))?;
+    check_own_dirs(folder, &own_dirs(&config))?;
     follow_consent(before.as_ref().unwrap_or(&consent), &consent, typed, ui)?;
     Ok(config)
 }
 
-/// Refuses folders that nobody means, or that have to do with another project.
-fn refuse(folder: &Path, force: bool) -> Result<()> {
+/// Refuses folders that are hardly meant, or that belong to another project.
+fn check_folder(folder: &Path, force: bool) -> Result<()> {
     let no = |why: String| Err(Error::usage(format!("{}: {why}", folder.display())));
     if let Some(why) = locate::is_broad(folder).filter(|_| !force) {
         return no(format!("{why}; choose another folder, or use --force"));
@@ -166,10 +172,9 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Settings that are there already, with what they lack of those that `init` makes; None where they have
-/// all. Those that say something else about deaddrop's own files, or have been at work with such, are
-/// refused: they are the person's.
-fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<SettingsDraft>> {
+/// Adds to existing settings those of `init` that they lack; None if they have all. Refuses settings that put deaddrop's
+/// files elsewhere, or under which deaddrop has already worked: the person chose them.
+fn complete_settings(folder: &Path, given: &[(&str, String)]) -> Result<Option<SettingsDraft>> {
     let file = folder.join(FILE);
     if let Some((name, value)) = given.first() {
         return Err(Error::usage(format!(
@@ -180,16 +185,16 @@ fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<SettingsD
         )));
     }
     let config = Config::load_untrusted(folder)?;
-    let own = own(&config);
-    if own.iter().zip(OWN).all(|(own, (_, name))| **own == folder.join(name)) {
+    let own = own_dirs(&config);
+    if own.iter().zip(OWN_DIRS).all(|(own, (_, name))| **own == folder.join(name)) {
         return Ok(None);
     }
     let is_default = |(own, (name, _)): (&&PathBuf, (&str, &str))| {
         name.strip_suffix("_dir").is_some_and(|name| **own == folder.join(name))
     };
-    if own.iter().zip(OWN).all(is_default) && !config.has_begun() {
+    if own.iter().zip(OWN_DIRS).all(is_default) && !config.has_begun() {
         let workspace = ("workspace_dir", ".");
-        let settings: Vec<_> = [workspace].into_iter().chain(OWN).collect();
+        let settings: Vec<_> = [workspace].into_iter().chain(OWN_DIRS).collect();
         return SettingsDraft::completed(folder, &settings).map(Some);
     }
     Err(Error::usage(format!(
@@ -198,16 +203,16 @@ fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<SettingsD
     )))
 }
 
-/// The settings that are to be written.
-fn draft(folder: &Path, given: &[(&str, String)]) -> Result<SettingsDraft> {
-    let said =
+/// The settings of a new project.
+fn new_settings(folder: &Path, given: &[(&str, String)]) -> Result<SettingsDraft> {
+    let given_value =
         |name: &str| given.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value);
-    let workspace = said("workspace_dir").unwrap_or(".");
+    let workspace = given_value("workspace_dir").unwrap_or(".");
     let works_here = if workspace == "." { " The workspace is this folder." } else { "" };
     let note = format!(
         "# Settings of deaddrop: `deaddrop config show -v` lists all of them.{works_here}\n# Replies and commands cannot change this file, and cannot access {FOLDER}/.\n"
     );
-    let own = OWN.into_iter().map(|(name, place)| (name, said(name).unwrap_or(place)));
+    let own = OWN_DIRS.into_iter().map(|(name, place)| (name, given_value(name).unwrap_or(place)));
     let mut settings: Vec<(&str, &str)> =
         [("workspace_dir", workspace)].into_iter().chain(own).collect();
     for (name, value) in given {
@@ -218,22 +223,22 @@ fn draft(folder: &Path, given: &[(&str, String)]) -> Result<SettingsDraft> {
     SettingsDraft::new(folder, &note, &settings)
 }
 
-/// Refuses where deaddrop's own folders cannot be made.
-fn can_hold_own(folder: &Path, own: &[&PathBuf]) -> Result<()> {
+/// Refuses a folder in which deaddrop's own folders cannot be made.
+fn check_own_dirs(folder: &Path, own: &[&PathBuf]) -> Result<()> {
     let aside = folder.join(FOLDER);
-    // A link is none of its own: what it leads to may be anybody's.
+    // A link is refused, too: its target may belong to somebody else.
     if fs::symlink_metadata(&aside).is_ok_and(|found| !found.is_dir()) {
         return Err(Error::usage(format!(
             "{} is not a folder; move it away, because deaddrop's files belong there",
             aside.display()
         )));
     }
-    can_be_used(&aside)?;
-    own.iter().try_for_each(|own| can_be_used(own))
+    check_writable(&aside)?;
+    own.iter().try_for_each(|own| check_writable(own))
 }
 
-/// Whether a folder is there, or can be made, so that something can be written in it.
-pub(super) fn can_be_used(folder: &Path) -> Result<()> {
+/// Checks that a folder can be written to, or can be made.
+pub(super) fn check_writable(folder: &Path) -> Result<()> {
     for place in folder.ancestors() {
         let no = |why: &str| {
             Err(Error::usage(format!(
@@ -248,7 +253,7 @@ pub(super) fn can_be_used(folder: &Path) -> Result<()> {
                 return no("is a folder that you cannot write to");
             }
             Ok(_) => break,
-            // Further up it is told which.
+            // A parent that exists decides.
             Err(e)
                 if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
                     && fs::symlink_metadata(place).is_err() => {}
@@ -258,8 +263,8 @@ pub(super) fn can_be_used(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes the folder for all else, which git ignores whatever its other rules are.
-fn make_own(folder: &Path) -> Result<()> {
+/// Makes deaddrop's own folder, with a rule that makes git ignore it.
+fn make_own_folder(folder: &Path) -> Result<()> {
     let own = folder.join(FOLDER);
     fs::create_dir_all(&own).map_err(|e| Error::io("make the folder", &own, e))?;
     let ignore = own.join(".gitignore");
@@ -269,14 +274,15 @@ fn make_own(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Says what was made, what holds, and what to do next.
-fn tell(context: &Context, made: &Made) {
-    let Made { is_new, ref in_git, .. } = *made;
-    let Context { config, ui, .. } = context;
+/// Reports what was set up, what replies can access, and what to do next.
+fn report(context: &CliContext, made: &SetUp) {
+    let SetUp { is_new, ref in_git, .. } = *made;
+    let CliContext { config, ui, .. } = context;
     let file = config.project.join(FILE);
     let confinement = context.confinement();
     let is_here = settings::find_project(&config.project).is_ok();
-    let is_around = context.here.as_ref().is_some_and(|here| here.starts_with(&config.project));
+    let is_around =
+        context.current_dir.as_ref().is_some_and(|here| here.starts_with(&config.project));
     let named = if is_here && is_around {
         String::new()
     } else {
@@ -284,7 +290,7 @@ fn tell(context: &Context, made: &Made) {
     };
     let next = format!("deaddrop {named}new \"what is to be done\"");
     if context.json {
-        Context::print_json(&json!({
+        output::json(&json!({
             "project": config.project.display().to_string(),
             "settings": file.display().to_string(),
             "workspace": config.workspace.display().to_string(),
@@ -306,15 +312,15 @@ fn tell(context: &Context, made: &Made) {
         "{FOLDER}/ contains inbox, outbox, sessions and approvals. Git ignores it; replies and commands cannot access it, and cannot change {FILE}."
     ));
     match in_git {
-        InGit::No => {}
-        InGit::Unseen(exclude) => ui.say(format!(
+        GitStatus::NoRepository => {}
+        GitStatus::Ignored(exclude) => ui.say(format!(
             "Git ignores {FILE}{}. `git clean -x` removes it, and `git clean -dx` also removes {FOLDER}/ and your sessions.",
             match exclude {
                 Some(file) => format!(" (a line in {})", context.display(file)),
                 None => String::new(),
             }
         )),
-        InGit::Seen(why) => ui
+        GitStatus::Visible(why) => ui
             .say(format!("Git sees {FILE} ({why}). Commands can read it, but not change it.")),
     }
     match confinement {
@@ -335,38 +341,38 @@ fn tell(context: &Context, made: &Made) {
     ));
 }
 
-/// What git makes of the settings of a project.
-pub(super) enum InGit {
-    /// There is no repository, or no git.
-    No,
-    /// It ignores them, now by a line in this file, or by rules that were there.
-    Unseen(Option<PathBuf>),
-    /// It sees them, for this reason.
-    Seen(String),
+/// Whether git sees the settings of a project.
+pub(super) enum GitStatus {
+    /// There is no repository or no git.
+    NoRepository,
+    /// git ignores them, by a line that was added to this file or by existing rules.
+    Ignored(Option<PathBuf>),
+    /// git sees them, for this reason.
+    Visible(String),
 }
 
-/// Has git ignore the settings, in this clone alone, unless it tracks them: they are this machine's, and a
-/// command's `git add -A` would take them along.
-pub(super) fn unseen_by_git(folder: &Path, programs: &Programs) -> InGit {
+/// Makes git ignore the settings in this clone, unless it tracks them. They are for this machine only, and `git add -A` in
+/// a command would add them.
+pub(super) fn ignore_in_git(folder: &Path, programs: &Programs) -> GitStatus {
     let git = |arguments: &[&str]| {
-        let told = settings::run_git(programs, folder, arguments).ok()??;
-        Some(String::from_utf8_lossy(&told).trim_end_matches('\n').to_owned())
+        let output = settings::run_git(programs, folder, arguments).ok()??;
+        Some(String::from_utf8_lossy(&output).trim_end_matches('\n').to_owned())
     };
     let (Some(exclude), Some(prefix), Some(repository)) = (
         git(&["rev-parse", "--git-path", "info/exclude"]),
         git(&["rev-parse", "--show-prefix"]),
         git(&["rev-parse", "--git-common-dir"]),
     ) else {
-        return InGit::No;
+        return GitStatus::NoRepository;
     };
     if git(&["ls-files", "--error-unmatch", "--", FILE]).is_some() {
-        return InGit::Seen("it is tracked".to_owned());
+        return GitStatus::Visible("it is tracked".to_owned());
     }
     let exclude = folder.join(exclude);
     if git(&["check-ignore", "--quiet", "--", FILE]).is_some() {
-        return InGit::Unseen(None);
+        return GitStatus::Ignored(None);
     }
-    // A pattern's own characters in the names of folders above it are taken as they are.
+    // Escape pattern characters in the names of parent folders.
     let mut line = String::from("/");
     for c in prefix.chars().chain(FILE.chars()) {
         if "*?[\\ ".contains(c) {
@@ -374,16 +380,16 @@ pub(super) fn unseen_by_git(folder: &Path, programs: &Programs) -> InGit {
         }
         line.push(c);
     }
-    // What a link in the repository leads to is no rule of its own.
+    // The target of a link in the repository may be shared, so it is not changed.
     if settings::real_path(&exclude)
         != settings::real_path(&folder.join(repository)).join("info/exclude")
     {
-        return InGit::Seen(format!("{} is a link", exclude.display()));
+        return GitStatus::Visible(format!("{} is a link", exclude.display()));
     }
     let text = match read_regular(&exclude, 1 << 20) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(e) => return InGit::Seen(format!("{} cannot be read ({e})", exclude.display())),
+        Err(e) => return GitStatus::Visible(format!("{} cannot be read ({e})", exclude.display())),
     };
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let written = exclude.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
@@ -391,7 +397,7 @@ pub(super) fn unseen_by_git(folder: &Path, programs: &Programs) -> InGit {
         file.write_all(format!("{gap}{line}\n").as_bytes())
     });
     match written {
-        Ok(()) => InGit::Unseen(Some(exclude)),
-        Err(e) => InGit::Seen(format!("{} cannot be written: {e}", exclude.display())),
+        Ok(()) => GitStatus::Ignored(Some(exclude)),
+        Err(e) => GitStatus::Visible(format!("{} cannot be written: {e}", exclude.display())),
     }
 }

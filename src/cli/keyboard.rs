@@ -1,8 +1,8 @@
-//! The keys of a terminal as they are pressed, told apart from what is pasted.
+//! Reads single keys from the terminal, and distinguishes typed from pasted ones.
 //!
-//! While a [`Keyboard`] stands, the terminal marks pastes and acts on no key by itself: a control
-//! character within a paste interrupts nothing, suspends nothing and ends no input. Signals take effect
-//! when the input is quiet, so that the rest of a paste reaches no other program.
+//! While a [`Keyboard`] exists, the terminal marks pastes (bracketed paste) and does not act on keys: a control character
+//! in a paste does not interrupt, suspend or end the input. Signals take effect when the input pauses, so that the rest
+//! of a paste reaches no other program.
 #![allow(unsafe_code)]
 
 use std::io::{self, IsTerminal};
@@ -20,17 +20,17 @@ use rustix::termios::{
 
 use crate::terminal::Stream;
 
-/// When nothing came for so long, whatever was pasted is over: it comes at once.
+/// If nothing arrives for this long, a paste is over: it arrives at once.
 pub(super) const QUIET: Duration = Duration::from_millis(100);
-/// So long a signal waits for the end of a paste.
-const LATE: Duration = Duration::from_secs(1);
+/// How long a signal waits for the end of a paste.
+const SIGNAL_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const CTRL_C: u8 = 3;
 pub(super) const CTRL_D: u8 = 4;
 
-/// What a terminal sends around a paste that it was asked to mark; `0~` follows, or `1~`.
+/// The start of the marks that a terminal sends around a paste. `0~` follows at its beginning, `1~` at its end.
 const MARK: &[u8] = b"\x1b[20";
 const MARK_LENGTH: usize = 6;
-/// Those that would end or stop the program, and leave the terminal as it is now.
+/// Signals that would end or stop the program without restoring the terminal.
 const SIGNALS: [i32; 11] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -45,24 +45,24 @@ const SIGNALS: [i32; 11] = [
     libc::SIGXCPU,
 ];
 
-/// The signal that came and has not taken effect, or 0.
+/// The signal that has arrived but not taken effect, or 0.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
-/// How the terminal was, for [`restore`].
-static BEFORE: AtomicPtr<Termios> = AtomicPtr::new(std::ptr::null_mut());
+/// The terminal's mode before, for [`restore`].
+static ORIGINAL_MODE: AtomicPtr<Termios> = AtomicPtr::new(std::ptr::null_mut());
 
-/// A byte that came.
+/// One byte of input, or the end of a paste.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum KeyInput {
     Typed(u8),
     Pasted(u8),
-    /// The mark of a paste's end.
+    /// The mark at the end of a paste.
     PasteEnds,
 }
 
-/// What came of a while of reading.
+/// The result of reading for a while.
 pub(super) enum KeyboardEvent {
-    Keys(Vec<Key>),
-    /// Nothing.
+    Keys(Vec<KeyInput>),
+    /// Nothing arrived.
     Quiet,
     /// A signal, which takes effect when the keyboard is dropped.
     Signal,
@@ -71,32 +71,32 @@ pub(super) enum KeyboardEvent {
 }
 
 pub(super) struct Keyboard {
-    /// None while others have the terminal.
-    raw: Option<Raw>,
-    marks: Marks,
-    /// What becomes of what was typed before: [`OptionalActions::Flush`] forgets it.
+    /// None while another process has the terminal.
+    raw: Option<RawMode>,
+    pastes: PasteDecoder,
+    /// [`OptionalActions::Flush`] discards what was typed before.
     before: OptionalActions,
-    /// When something came last.
+    /// When input last arrived.
     last: Instant,
 }
 
 impl Keyboard {
     pub(super) fn open(before: OptionalActions) -> io::Result<Self> {
-        let raw = Some(Raw::set(before)?);
-        Ok(Self { raw, marks: Marks::default(), before, last: Instant::now() })
+        let raw = Some(RawMode::set(before)?);
+        Ok(Self { raw, pastes: PasteDecoder::default(), before, last: Instant::now() })
     }
 
-    /// Reads what comes within this time.
+    /// Reads the input that arrives within this time.
     pub(super) fn read(&mut self, wait: Duration) -> io::Result<KeyboardEvent> {
         let (stdin, patience) = (io::stdin(), Timespec::try_from(wait).ok());
         loop {
             if !is_in_front(&stdin) {
-                // Who reads in the background is stopped.
+                // The system stops a background process that reads.
                 thread::sleep(wait);
                 return Ok(self.quiet());
             }
             if self.raw.is_none() {
-                self.raw = Some(Raw::set(self.before)?);
+                self.raw = Some(RawMode::set(self.before)?);
             }
             match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], patience.as_ref()) {
                 Ok(0) => return Ok(self.quiet()),
@@ -104,12 +104,12 @@ impl Keyboard {
                 other => other?,
             };
             let mut bytes = [0; 4096];
-            // Not through std's buffer, which might keep what follows.
+            // Not through std's buffer, which could keep later input.
             match rustix::io::read(&stdin, &mut bytes) {
                 Ok(0) => return Ok(KeyboardEvent::Gone),
                 Ok(n) => {
                     self.last = Instant::now();
-                    return Ok(KeyboardEvent::Keys(self.marks.keys(&bytes[..n])));
+                    return Ok(KeyboardEvent::Keys(self.pastes.decode(&bytes[..n])));
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(e) => return Err(e.into()),
@@ -117,21 +117,23 @@ impl Keyboard {
         }
     }
 
-    /// Reads on until nothing comes any more, and forgets it.
+    /// Discards input until it pauses.
     pub(super) fn drain(&mut self) -> io::Result<()> {
         while let KeyboardEvent::Keys(_) = self.read(QUIET)? {}
         Ok(())
     }
 
     fn quiet(&mut self) -> KeyboardEvent {
-        // No mark pauses behind its first character: that is a key.
-        if !self.marks.within && self.marks.held.len() == 1 {
-            self.marks.held.clear();
+        // A mark arrives at once: a single ESC is a key.
+        if !self.pastes.in_paste && self.pastes.pending.len() == 1 {
+            self.pastes.pending.clear();
         }
         match SIGNAL.load(Ordering::SeqCst) {
             0 => KeyboardEvent::Quiet,
-            // The rest of a paste would come to the shell.
-            _ if self.marks.within && self.last.elapsed() < LATE => KeyboardEvent::Quiet,
+            // The shell would get the rest of a paste.
+            _ if self.pastes.in_paste && self.last.elapsed() < SIGNAL_PATIENCE => {
+                KeyboardEvent::Quiet
+            }
             libc::SIGTSTP => {
                 self.raw = None;
                 KeyboardEvent::Quiet
@@ -141,14 +143,14 @@ impl Keyboard {
     }
 }
 
-/// Whether the terminal is ours: a program in the background that reads from it is stopped, and does not draw over what
-/// others write.
+/// Whether this process is in the terminal's foreground. A background process is stopped if it reads, and must not draw
+/// over the output of others.
 pub(super) fn is_in_front(terminal: impl AsFd) -> bool {
-    // Of a terminal that does not control this process nobody is stopped.
+    // A terminal that does not control this process stops nobody.
     tcgetpgrp(terminal).map_or(true, |group| group == rustix::process::getpgrp())
 }
 
-/// What was typed at the terminal since the last look, up to the end of a line. Nobody waits for it.
+/// The line that was typed at the terminal since the last call, without waiting.
 pub(super) fn typed_line() -> Option<String> {
     let stdin = io::stdin();
     if !stdin.is_terminal() || !is_in_front(&stdin) {
@@ -157,63 +159,63 @@ pub(super) fn typed_line() -> Option<String> {
     let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
     poll(&mut ready, Some(&Timespec::default())).ok().filter(|n| *n > 0)?;
     let mut bytes = [0; 4096];
-    // Not through std's buffer: a question may be put next.
+    // Not through std's buffer: a question may be asked next.
     let length = rustix::io::read(&stdin, &mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
-/// Tells marks from what is between them. They can come in several pieces.
+/// Separates the marks of pastes from other input. A mark can arrive in several pieces.
 #[derive(Debug, Default)]
-struct Marks {
-    /// Whether a paste has begun.
-    within: bool,
-    /// What may be the begin of a mark.
-    held: Vec<u8>,
+struct PasteDecoder {
+    /// Whether the input is within a paste.
+    in_paste: bool,
+    /// Bytes that may be the beginning of a mark.
+    pending: Vec<u8>,
 }
 
-impl Marks {
-    fn keys(&mut self, bytes: &[u8]) -> Vec<Key> {
+impl PasteDecoder {
+    fn decode(&mut self, bytes: &[u8]) -> Vec<KeyInput> {
         let mut keys = Vec::with_capacity(bytes.len());
         for byte in bytes {
-            self.held.push(*byte);
+            self.pending.push(*byte);
             while !self.may_be_mark() {
-                let first = self.held.remove(0);
+                let first = self.pending.remove(0);
                 keys.push(self.key(first));
             }
-            if self.held.len() < MARK_LENGTH {
+            if self.pending.len() < MARK_LENGTH {
                 continue;
             }
-            let mark = std::mem::take(&mut self.held);
-            match (mark[MARK.len()], self.within) {
-                (b'0', false) => self.within = true,
+            let mark = std::mem::take(&mut self.pending);
+            match (mark[MARK.len()], self.in_paste) {
+                (b'0', false) => self.in_paste = true,
                 (b'1', true) => {
-                    self.within = false;
-                    keys.push(Key::PasteEnds);
+                    self.in_paste = false;
+                    keys.push(KeyInput::PasteEnds);
                 }
-                // A begin within a paste is a part of it, and so is an end where none was marked.
+                // A begin mark within a paste is content, and so is an end mark outside one.
                 _ => keys.extend(mark.into_iter().map(|byte| self.key(byte))),
             }
         }
         keys
     }
 
-    fn key(&self, byte: u8) -> Key {
-        if self.within { Key::Pasted(byte) } else { Key::Typed(byte) }
+    fn key(&self, byte: u8) -> KeyInput {
+        if self.in_paste { KeyInput::Pasted(byte) } else { KeyInput::Typed(byte) }
     }
 
     fn may_be_mark(&self) -> bool {
-        let (begin, end) = self.held.split_at(self.held.len().min(MARK.len()));
+        let (begin, end) = self.pending.split_at(self.pending.len().min(MARK.len()));
         MARK.starts_with(begin) && matches!(end, [] | [b'0' | b'1'] | [b'0' | b'1', b'~'])
     }
 }
 
-/// The terminal gives each byte at once, shows none and acts on none, until this is dropped.
-struct Raw {
+/// The terminal in raw mode until this is dropped: it delivers each byte at once, without echo and without acting on it.
+struct RawMode {
     before: Termios,
     actions: Vec<(i32, libc::sigaction)>,
 }
 
-impl Raw {
+impl RawMode {
     fn set(typed_before: OptionalActions) -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
@@ -222,24 +224,24 @@ impl Raw {
         raw.local_modes -= LocalModes::IEXTEN;
         raw.special_codes[SpecialCodeIndex::VMIN] = 1;
         raw.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // A signal may look at it at any time, so it is never freed.
-        BEFORE.store(Box::leak(Box::new(before.clone())), Ordering::SeqCst);
-        // Its drop takes back what is done from here on.
-        let set = Self { before, actions: catch_signals() };
+        // A signal handler may read it at any time, so it is never freed.
+        ORIGINAL_MODE.store(Box::leak(Box::new(before.clone())), Ordering::SeqCst);
+        // Dropping it undoes what is done from here on.
+        let set = Self { before, actions: delay_signals() };
         tcsetattr(io::stdin(), typed_before, &raw)?;
         Stream::Err.mark_pastes(true);
         Ok(set)
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawMode {
     fn drop(&mut self) {
         if is_in_front(io::stdin()) {
             Stream::Err.mark_pastes(false);
-            // What was typed behind the end is for nobody.
+            // Discard what was typed after the end.
             let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
         }
-        BEFORE.store(std::ptr::null_mut(), Ordering::SeqCst);
+        ORIGINAL_MODE.store(std::ptr::null_mut(), Ordering::SeqCst);
         for (signal, action) in &self.actions {
             // SAFETY: a system call on a value that another such call has written.
             unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
@@ -252,13 +254,13 @@ impl Drop for Raw {
     }
 }
 
-/// Has the signals wait until [`Raw`] is dropped, but for those that are ignored; gives what they did.
-fn catch_signals() -> Vec<(i32, libc::sigaction)> {
+/// Delays signals until [`RawMode`] is dropped, except ignored ones. Returns their previous actions.
+fn delay_signals() -> Vec<(i32, libc::sigaction)> {
     SIGNALS
         .into_iter()
         .filter_map(|signal| {
-            // SAFETY: all of it may be zero; the calls read and write these two values only, and
-            // `note` does what a handler may.
+            // SAFETY: all fields may be zero; the calls read and write only these two values, and
+            // `record_signal` is async-signal-safe.
             unsafe {
                 let mut before: libc::sigaction = std::mem::zeroed();
                 libc::sigaction(signal, std::ptr::null(), &raw mut before);
@@ -266,8 +268,8 @@ fn catch_signals() -> Vec<(i32, libc::sigaction)> {
                     return None;
                 }
                 let mut action: libc::sigaction = std::mem::zeroed();
-                let note: extern "C" fn(libc::c_int) = note;
-                action.sa_sigaction = note as usize;
+                let record_signal: extern "C" fn(libc::c_int) = record_signal;
+                action.sa_sigaction = record_signal as usize;
                 action.sa_flags = libc::SA_RESTART;
                 libc::sigaction(signal, &raw const action, std::ptr::null_mut());
                 Some((signal, before))
@@ -276,24 +278,24 @@ fn catch_signals() -> Vec<(i32, libc::sigaction)> {
         .collect()
 }
 
-/// Notes a signal. With the second the program ends where it stands, and leaves the terminal as it was.
-extern "C" fn note(signal: libc::c_int) {
+/// Records a signal. The second one restores the terminal and ends the program at once.
+extern "C" fn record_signal(signal: libc::c_int) {
     if SIGNAL.swap(signal, Ordering::SeqCst) == 0 {
         return;
     }
     restore();
-    // SAFETY: system calls on integers, which a handler may make.
+    // SAFETY: async-signal-safe system calls on integers.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
     }
 }
 
-/// Leaves the terminal as it was before a [`Keyboard`] was opened. It makes system calls only, so that a
-/// signal's handler may call it, and a panic, which runs no destructors.
+/// Restores the terminal to its mode before a [`Keyboard`] was opened. It makes only system calls, so a signal handler may
+/// call it. A panic calls it, too, because it may run no destructors.
 pub(super) fn restore() {
-    // SAFETY: what it leads to is never freed.
-    if let Some(before) = unsafe { BEFORE.load(Ordering::SeqCst).as_ref() } {
+    // SAFETY: the value is never freed.
+    if let Some(before) = unsafe { ORIGINAL_MODE.load(Ordering::SeqCst).as_ref() } {
         let _ = rustix::io::write(rustix::stdio::stderr(), Stream::PASTES_UNMARKED);
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Flush, before);
     }
@@ -305,12 +307,12 @@ mod tests {
 
     /// Typed text as it is, pasted text in `<>`.
     fn told(pieces: &[&str]) -> String {
-        let (mut marks, mut told, mut within) = (Marks::default(), String::new(), false);
-        for key in pieces.iter().flat_map(|piece| marks.keys(piece.as_bytes())) {
+        let (mut pastes, mut told, mut within) = (PasteDecoder::default(), String::new(), false);
+        for key in pieces.iter().flat_map(|piece| pastes.decode(piece.as_bytes())) {
             let (byte, is_pasted) = match key {
-                Key::Typed(byte) => (Some(byte), false),
-                Key::Pasted(byte) => (Some(byte), true),
-                Key::PasteEnds => (None, false),
+                KeyInput::Typed(byte) => (Some(byte), false),
+                KeyInput::Pasted(byte) => (Some(byte), true),
+                KeyInput::PasteEnds => (None, false),
             };
             if is_pasted != within {
                 told.push(if is_pasted { '<' } else { '>' });

@@ -1,8 +1,8 @@
-//! The one line that is drawn in place on a terminal: what is waited for, or what runs now and how
-//! long it has. Whatever else is said goes through here, so that it never stands within that line.
+//! The status line that is drawn in place on a terminal: what deaddrop waits for, or what runs and for how long. All other
+//! output goes through this module, so that it never mixes with the line.
 //!
-//! The cursor rests at the begin of the line. So what the terminal or a shell writes next begins a
-//! line of its own, and where a narrower terminal wraps the line, all of it is below and goes.
+//! The cursor stays at the beginning of the line. So output of the terminal or a shell starts there, and if a narrower
+//! terminal wraps the line, all of it is below the cursor and can be removed.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,45 +16,43 @@ use crate::runner::{LastLine, LiveOutput};
 use crate::terminal::{Stream, Styled};
 use crate::watch::Stop;
 
-/// How often the line is drawn anew while something runs.
+/// How often the line is redrawn while something runs.
 const TICK: Duration = Duration::from_millis(100);
-/// What is done sooner is never seen in the line.
-const SHOWN_AFTER: Duration = Duration::from_millis(100);
-/// From then on it has a spinner, the time and what was written last.
-const SPINS_AFTER: Duration = Duration::from_secs(1);
+/// Operations that end sooner are not shown.
+const SHOW_AFTER: Duration = Duration::from_millis(100);
+/// After this time the line has a spinner, the elapsed time and the last line of output.
+const SPIN_AFTER: Duration = Duration::from_secs(1);
 
 static SCREEN: Mutex<Screen> = Mutex::new(Screen {
     on: false,
     color: false,
-    held: false,
+    is_prompting: false,
     line: None,
     drawn: None,
     stop: None,
-    ticks: false,
-    follows: false,
+    has_spinner: false,
+    follows_size: false,
 });
 static CHANGED: Condvar = Condvar::new();
 
 struct Screen {
-    /// Whether anything may be drawn in place.
+    /// Whether lines may be drawn in place.
     on: bool,
     color: bool,
-    /// Whether a question stands there that a person answers.
-    held: bool,
-    line: Option<Line>,
-    /// What the terminal shows of it, and how wide it was then.
+    /// Whether a question is shown that waits for an answer.
+    is_prompting: bool,
+    line: Option<StatusLine>,
+    /// The drawn text, and the terminal's width at that time.
     drawn: Option<(String, usize)>,
     stop: Option<Stop>,
-    /// Whether there are the threads that draw anew while something runs, and when the terminal's
-    /// size changes.
-    ticks: bool,
-    follows: bool,
+    /// Whether the threads run that redraw while something runs, and when the terminal's size changes.
+    has_spinner: bool,
+    follows_size: bool,
 }
 
-enum Line {
-    Still(String),
-    /// Something that takes a while: what it is called, which may be nothing, what it is, since when it
-    /// runs, and what shows what it writes.
+enum StatusLine {
+    Waiting(String),
+    /// Something that takes a while. `name` may be empty; `seen` shows its output.
     Running {
         name: String,
         what: String,
@@ -69,87 +67,87 @@ pub(super) fn begin(color: bool) {
     (screen.on, screen.color) = (true, color);
 }
 
-/// Whether a line is drawn in place: not while a question stands there.
+/// Whether lines are drawn in place: not while a question is shown.
 pub(super) fn is_on() -> bool {
     let screen = lock();
-    screen.on && !screen.held
+    screen.on && !screen.is_prompting
 }
 
-/// Draws nothing more when this says so: a second Ctrl-C ends the program where it stands.
-pub(super) fn heed(stop: &Stop) {
+/// Draws nothing after `stop` is asked for: a second Ctrl-C ends the program at once.
+pub(super) fn stop_drawing_on(stop: &Stop) {
     lock().stop = Some(stop.clone());
 }
 
-/// Writes something else, above the line.
-pub(super) fn above(write: impl FnOnce()) {
+/// Writes other output above the line.
+pub(super) fn print_above(write: impl FnOnce()) {
     let mut screen = lock();
     screen.wipe();
     write();
-    if matches!(screen.line, Some(Line::Still(_))) {
+    if matches!(screen.line, Some(StatusLine::Waiting(_))) {
         screen.draw();
     }
 }
 
-/// Writes a question in place of the line, for as long as it stands.
+/// Writes a question in place of the line, until [`release`].
 pub(super) fn hold(write: impl FnOnce() -> bool) -> bool {
     let mut screen = lock();
     screen.wipe();
-    screen.held = write();
-    screen.held
+    screen.is_prompting = write();
+    screen.is_prompting
 }
 
-/// The question stands no more.
+/// Ends the question.
 pub(super) fn release() {
-    lock().held = false;
+    lock().is_prompting = false;
 }
 
-/// Shows as much of this as there is room for, until something else is to be shown.
-pub(super) fn still(text: String) {
+/// Shows a text in the line, cut to the terminal's width.
+pub(super) fn show_waiting(text: String) {
     let mut screen = lock();
     if !screen.on {
         return;
     }
-    screen.line = Some(Line::Still(text));
-    // Before it is seen: whoever sees it may press Ctrl-Z, and nothing would draw it again.
-    if !screen.follows {
-        screen.follows = true;
-        follow();
+    screen.line = Some(StatusLine::Waiting(text));
+    // Start the thread first: a person who sees the line may press Ctrl-Z, and then nothing would redraw it.
+    if !screen.follows_size {
+        screen.follows_size = true;
+        follow_size();
     }
     screen.draw();
 }
 
-/// Shows that this runs from now on, if it takes long enough to be seen; `seen` shows what it writes.
-pub(super) fn running(name: &str, what: &str, seen: &Arc<LiveOutput>) {
+/// Shows that something runs from now on, if it takes long enough. `seen` shows its output.
+pub(super) fn show_running(name: &str, what: &str, seen: &Arc<LiveOutput>) {
     let mut screen = lock();
     if !screen.on {
         return;
     }
     screen.wipe();
-    screen.line = Some(Line::Running {
+    screen.line = Some(StatusLine::Running {
         name: name.to_owned(),
         what: what.to_owned(),
         since: Instant::now(),
         seen: Arc::clone(seen),
     });
-    if !screen.ticks {
-        // Without a thread it is seen a little less.
-        screen.ticks = thread::Builder::new().name("spinner".into()).spawn(tick).is_ok();
+    if !screen.has_spinner {
+        // Without the thread the line is not updated; that does no harm.
+        screen.has_spinner = thread::Builder::new().name("spinner".into()).spawn(tick).is_ok();
     }
     CHANGED.notify_one();
 }
 
-/// Shows nothing.
-pub(super) fn nothing() {
+/// Removes the line.
+pub(super) fn clear() {
     let mut screen = lock();
     screen.wipe();
     screen.line = None;
 }
 
-/// Rings the terminal's bell, where lines are drawn in place.
+/// Rings the terminal's bell, if lines are drawn in place.
 pub(super) fn ring() {
     let mut screen = lock();
     if screen.on {
-        screen.note(&Stream::Err.ring());
+        screen.stop_on_error(&Stream::Err.ring());
     }
 }
 
@@ -157,11 +155,11 @@ fn lock() -> MutexGuard<'static, Screen> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Draws anew what runs, as long as something does.
+/// Redraws the line while something runs.
 fn tick() {
     let mut screen = lock();
     loop {
-        let waited = if matches!(screen.line, Some(Line::Running { .. })) {
+        let waited = if matches!(screen.line, Some(StatusLine::Running { .. })) {
             screen.draw();
             CHANGED.wait_timeout(screen, TICK).map(|(screen, _)| screen).ok()
         } else {
@@ -174,39 +172,39 @@ fn tick() {
     }
 }
 
-/// Draws anew when the terminal has another size, and when it is ours again after a Ctrl-Z.
-fn follow() {
+/// Redraws the line when the terminal's size changes, and when the process continues after a Ctrl-Z.
+fn follow_size() {
     use signal_hook::consts::{SIGCONT, SIGWINCH};
 
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGWINCH, SIGCONT]) else { return };
-    let heard = move || {
+    let redraw = move || {
         for signal in signals.forever() {
             let mut screen = lock();
             if signal == SIGCONT {
-                // Others have written since.
+                // Other processes may have written meanwhile.
                 screen.drawn = None;
             }
             screen.draw();
         }
     };
-    drop(thread::Builder::new().name("size".into()).spawn(heard));
+    drop(thread::Builder::new().name("size".into()).spawn(redraw));
 }
 
 impl Screen {
     fn draw(&mut self) {
         let stopping = self.stop.as_ref().is_some_and(Stop::is_asked);
-        if !self.on || self.held || stopping || !is_in_front() {
+        if !self.on || self.is_prompting || stopping || !is_in_front() {
             return self.wipe();
         }
-        let width = rows::own_width();
-        // The last column stays free: behind it some terminals begin the next row.
+        let width = rows::terminal_width();
+        // The last column stays free: some terminals start the next row after it.
         let room = width.saturating_sub(1);
         let text = match &self.line {
             None => return,
-            Some(Line::Still(text)) => rows::begin(text, room),
-            Some(Line::Running { name, what, since, seen }) => match since.elapsed() {
-                elapsed if elapsed < SHOWN_AFTER => return,
-                elapsed => spinning(name, what, elapsed, seen.last_line().as_ref(), room),
+            Some(StatusLine::Waiting(text)) => rows::cut_end(text, room),
+            Some(StatusLine::Running { name, what, since, seen }) => match since.elapsed() {
+                elapsed if elapsed < SHOW_AFTER => return,
+                elapsed => running_line(name, what, elapsed, seen.last_line().as_ref(), room),
             },
         };
         if self.drawn.as_ref().is_some_and(|(drawn, at)| *drawn == text && *at == width) {
@@ -217,25 +215,25 @@ impl Screen {
         } else {
             Styled::from(&text)
         };
-        self.note(&Stream::Err.draw(&line));
+        self.stop_on_error(&Stream::Err.draw(&line));
         self.drawn = Some((text, width));
     }
 
-    /// Leaves nothing of the line. What stands there while others have the terminal is theirs.
+    /// Removes the drawn line, unless another process has the terminal.
     fn wipe(&mut self) {
         if self.drawn.take().is_some() && is_in_front() {
-            self.note(&Stream::Err.wipe());
+            self.stop_on_error(&Stream::Err.wipe());
         }
     }
 
-    /// A terminal that is gone is drawn on no more.
-    fn note(&mut self, written: &io::Result<()>) {
+    /// Stops drawing if writing to the terminal fails.
+    fn stop_on_error(&mut self, written: &io::Result<()>) {
         self.on &= written.is_ok();
     }
 }
 
-/// What runs, in at most `room` columns.
-fn spinning(
+/// The line for something that runs, in at most `room` columns.
+fn running_line(
     name: &str,
     what: &str,
     elapsed: Duration,
@@ -243,25 +241,28 @@ fn spinning(
     room: usize,
 ) -> String {
     let what = if name.is_empty() { what.to_owned() } else { format!("{name:<11}  {what}") };
-    if elapsed < SPINS_AFTER {
-        return rows::begin(&format!("   ..   {what}"), room);
+    if elapsed < SPIN_AFTER {
+        return rows::cut_end(&format!("   ..   {what}"), room);
     }
     let sign = ['|', '/', '-', '\\'][(elapsed.as_millis() / TICK.as_millis() % 4) as usize];
-    let lead = format!("  {sign} {:>4} ", told(elapsed));
-    let left = room.saturating_sub(rows::wide(&lead));
-    let Some(last) = last else { return rows::begin(&format!("{lead}{what}"), room) };
+    let lead = format!("  {sign} {:>4} ", format_elapsed(elapsed));
+    let left = room.saturating_sub(rows::display_width(&lead));
+    let Some(last) = last else { return rows::cut_end(&format!("{lead}{what}"), room) };
     const GAP: &str = " · ";
-    let wanted = rows::wide(&crate::text::visible_line(&last.text));
+    let wanted = rows::display_width(&crate::text::visible_line(&last.text));
     let half = (left / 2).max(left.saturating_sub(wanted + GAP.chars().count()));
-    let what = rows::begin(&what, half);
-    let left = left.saturating_sub(rows::wide(&what) + GAP.chars().count());
-    let last =
-        if last.is_cut { rows::end(&last.text, left) } else { rows::begin(&last.text, left) };
-    rows::begin(&format!("{lead}{what}{GAP}{last}"), room)
+    let what = rows::cut_end(&what, half);
+    let left = left.saturating_sub(rows::display_width(&what) + GAP.chars().count());
+    let last = if last.is_cut {
+        rows::cut_start(&last.text, left)
+    } else {
+        rows::cut_end(&last.text, left)
+    };
+    rows::cut_end(&format!("{lead}{what}{GAP}{last}"), room)
 }
 
-/// A time as it passes: `12 s`, `3 min 05 s`, `2 h 07 min`.
-fn told(time: Duration) -> String {
+/// An elapsed time: `12 s`, `3 min 05 s`, `2 h 07 min`.
+fn format_elapsed(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..60 => format!("{seconds} s"),
         seconds @ 60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
@@ -269,7 +270,7 @@ fn told(time: Duration) -> String {
     }
 }
 
-/// Whether the terminal is ours.
+/// Whether this process is in the terminal's foreground.
 fn is_in_front() -> bool {
     Stream::Err.with(|fd| keyboard::is_in_front(fd))
 }
@@ -280,7 +281,7 @@ mod tests {
 
     fn after(seconds: f64, last: Option<&str>, room: usize) -> String {
         let last = last.map(|text| LastLine { text: text.to_owned(), is_cut: false });
-        spinning("RUN_COMMAND", "'make'", Duration::from_secs_f64(seconds), last.as_ref(), room)
+        running_line("RUN_COMMAND", "'make'", Duration::from_secs_f64(seconds), last.as_ref(), room)
     }
 
     #[test]
@@ -299,8 +300,8 @@ mod tests {
                 for is_cut in [false, true] {
                     let last = LastLine { text: line.to_owned(), is_cut };
                     let time = Duration::from_secs(3700);
-                    let text = spinning("SEARCH", "宽宽宽", time, Some(&last), room);
-                    assert!(rows::wide(&text) <= room, "{text:?} in {room}");
+                    let text = running_line("SEARCH", "宽宽宽", time, Some(&last), room);
+                    assert!(rows::display_width(&text) <= room, "{text:?} in {room}");
                     assert!(!text.contains(['\u{1b}', '\u{7}', '\n', '\r']), "{text:?}");
                 }
             }
@@ -310,7 +311,7 @@ mod tests {
     #[test]
     fn of_a_line_without_end_the_newest_is_shown() {
         let last = LastLine { text: "x".repeat(500) + "99 %", is_cut: true };
-        let text = spinning("", "work", Duration::from_secs(2), Some(&last), 60);
+        let text = running_line("", "work", Duration::from_secs(2), Some(&last), 60);
         assert!(text.ends_with("x99 %") && text.contains("work · …x"), "{text}");
     }
 }

@@ -1,69 +1,79 @@
-//! The project of a command: the one that `-C` names, otherwise the nearest one upwards, otherwise the current folder,
-//! which may become one.
+//! Finds the project of a command: the one that `-C` names, otherwise the nearest one upwards, otherwise the current
+//! folder, which may become one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::output::Terminal;
-use super::prompt::{Prompt, Said};
+use super::prompt::{Prompt, PromptAnswer};
 use crate::error::{Error, Result};
-use crate::settings;
-use crate::settings::{Config, FILE};
+use crate::settings::{self, Config, FILE};
 
-/// How the project was chosen.
+/// How the project was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
-    /// The person named it, with `-C`, or it is the current folder.
-    Here,
-    /// It is further up.
-    Search,
-    /// There is none; the current folder would become one.
-    Nothing,
+pub(super) enum ProjectSource {
+    /// It is named by `-C`, or is the current folder.
+    Direct,
+    /// It is a parent of the current folder.
+    Ancestor,
+    /// There is none. The current folder would become one.
+    Missing,
 }
 
 /// The current folder and the project.
 pub(super) struct Location {
     pub(super) project: PathBuf,
     /// The current folder, if it is known.
-    pub(super) here: Option<PathBuf>,
-    pub(super) by: By,
+    pub(super) current_dir: Option<PathBuf>,
+    pub(super) source: ProjectSource,
 }
 
 impl Location {
-    /// `named` is what `-C` says.
+    /// `named` is the value of `-C`.
     ///
     /// # Errors
     /// The project may be somebody else's: see [`settings::find_project`].
     pub(super) fn find(named: Option<PathBuf>) -> Result<Self> {
-        let here = std::env::current_dir();
+        let current_dir = std::env::current_dir();
         if let Some(project) = named {
-            return Ok(Self { project, here: here.ok(), by: By::Here });
+            return Ok(Self {
+                project,
+                current_dir: current_dir.ok(),
+                source: ProjectSource::Direct,
+            });
         }
-        let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
-        let found = settings::find_project(&here)?;
-        let by = match &found {
-            Some(project) if here.canonicalize().is_ok_and(|here| here == *project) => By::Here,
-            Some(_) => By::Search,
-            None => By::Nothing,
+        let current_dir =
+            current_dir.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
+        let found = settings::find_project(&current_dir)?;
+        let source = match &found {
+            Some(project) if current_dir.canonicalize().is_ok_and(|here| here == *project) => {
+                ProjectSource::Direct
+            }
+            Some(_) => ProjectSource::Ancestor,
+            None => ProjectSource::Missing,
         };
-        Ok(Self { project: found.unwrap_or_else(|| here.clone()), here: Some(here), by })
+        Ok(Self {
+            project: found.unwrap_or_else(|| current_dir.clone()),
+            current_dir: Some(current_dir),
+            source,
+        })
     }
 }
 
-/// The folder that is the workspace where nothing says otherwise.
+/// The default workspace.
 const WORKSPACE: &str = "workspace";
-/// So many files and folders of its own make a folder worth working on.
+/// A folder with at least this many visible files and folders is worth working on.
 const SEVERAL: usize = 2;
 
-/// Whether the person wants to work on the folder itself, so that it is to be set up; false where that needs no question.
+/// Asks whether to set up the folder, if it is worth working on and not set up yet. Returns false if no question is needed.
 ///
 /// # Errors
-/// They do not, or nobody can be asked.
+/// The person declines, or there is no terminal.
 pub(super) fn is_to_be_set_up(config: &Config, ui: &Terminal) -> Result<bool> {
     let Some((what, kind)) = contents(config) else { return Ok(false) };
-    let prompt = Prompt::put(ui, format!("Work on this {kind}? [Y/n] "));
+    let prompt = Prompt::show(ui, format!("Work on this {kind}? [Y/n] "));
     match prompt.map(Prompt::answer) {
-        Some(Said::Yes | Said::Blank) => Ok(true),
+        Some(PromptAnswer::Yes | PromptAnswer::Blank) => Ok(true),
         Some(_) => Err(Error::usage(
             "nothing was created; run this in an empty folder, or name a project with -C",
         )),
@@ -74,7 +84,7 @@ pub(super) fn is_to_be_set_up(config: &Config, ui: &Terminal) -> Result<bool> {
     }
 }
 
-/// What the folder is and how it is called, where deaddrop has never been in it.
+/// What the folder contains and what to call it; None if deaddrop has worked there, or it is not worth working on.
 fn contents(config: &Config) -> Option<(&'static str, &'static str)> {
     let Config { project, workspace, inbox, outbox, .. } = config;
     let is_there = |path: &std::path::Path| fs::symlink_metadata(path).is_ok();
@@ -92,7 +102,7 @@ fn contents(config: &Config) -> Option<(&'static str, &'static str)> {
     (own >= SEVERAL).then_some(("contains files", "folder"))
 }
 
-/// What a folder is, by its canonical path, that replies should not have as a whole; None of others.
+/// Why replies should not get this folder as a whole, if that is so. `folder` must be canonical.
 pub(super) fn is_broad(folder: &Path) -> Option<&'static str> {
     let home = std::env::var_os("HOME").and_then(|home| PathBuf::from(home).canonicalize().ok());
     if folder.parent().is_none() {

@@ -7,6 +7,7 @@ mod decisions;
 mod demo;
 mod dispatch;
 mod doctor;
+mod editor;
 #[cfg(test)]
 mod examples;
 mod generate;
@@ -16,7 +17,6 @@ mod keyboard;
 mod live;
 mod locate;
 mod notice;
-mod opening;
 mod ops;
 mod output;
 mod patch;
@@ -59,15 +59,15 @@ use crate::watch::Stop;
 use arguments::{Cli, Global};
 pub use completion::answer_shell;
 use generate::Generate;
-use locate::{By, Location};
+use locate::{Location, ProjectSource};
 use output::Terminal;
 use progress::ProgressReporter;
 
-/// The exit code of what waits for the person's decision.
-const WAITS: u8 = 3;
+/// The exit code if something waits for the person's decision.
+const EXIT_WAITS: u8 = 3;
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Set up a project: create deaddrop.toml and .deaddrop/
     Init(init::Init),
     /// Start a session: write the first outbox and wait for replies
@@ -80,7 +80,7 @@ enum Command {
     #[cfg(feature = "serve")]
     Serve(serve::ServePage),
     /// Execute one reply
-    Apply(replies::Apply),
+    Apply(replies::ApplyReply),
     /// Execute the reply on the clipboard, and copy the next outbox
     Next(replies::Next),
     /// Show what a reply would do, without changing anything
@@ -92,7 +92,7 @@ enum Command {
     /// Add your words to the newest outbox
     Say(sessions::Say),
     /// List sessions, or show the state of one
-    Status(sessions::Status),
+    Status(sessions::ShowStatus),
     /// List the turns of a session
     Log(sessions::Log),
     /// Show what a turn changed
@@ -109,10 +109,10 @@ enum Command {
     Doctor,
     /// Show and change settings
     #[command(subcommand)]
-    Config(settings::Asked),
+    Config(settings::ConfigCommand),
     /// Check commands against the policy, and show policies
     #[command(subcommand)]
-    Policy(policy::Policies),
+    Policy(policy::PolicyCommand),
     /// Run, validate or describe JSON messages of operations
     #[command(subcommand)]
     Ops(ops::Ops),
@@ -125,18 +125,18 @@ enum Command {
     Demo(demo::Demo),
 }
 
-/// What a command needs before it starts.
+/// What a command requires before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
-    /// Settings. They need no consent, since nothing is done by them.
+    /// Settings. They need no consent, because the command does not act on them.
     Settings,
-    /// Settings that the person has agreed to.
+    /// Settings that the person has consented to.
     Consent,
-    /// The same, and a project. One that is not set up yet is offered to be.
+    /// The same, and a project. If it is not set up yet, the person is asked whether to set it up.
     Begin,
-    /// A project that is there.
+    /// An existing project.
     Project,
-    /// A session or a run that is there: in a folder without any, nothing is to be made.
+    /// An existing session or run. In a folder without any, the command must not create anything.
     Session,
 }
 
@@ -148,7 +148,7 @@ struct SessionFlag {
     id: Option<String>,
 }
 
-/// The same of a command that is about a session as such, so that its id can stand alone.
+/// The same for commands whose subject is a session, so that the ID can be given without the flag.
 #[derive(Debug, Clone, Args)]
 struct SessionOperand {
     /// The same as --session ID
@@ -164,115 +164,116 @@ impl SessionOperand {
     }
 }
 
-/// What the commands get beside their own arguments.
-struct Context {
+/// What every command gets in addition to its own arguments.
+struct CliContext {
     config: Config,
     clock: Clock,
     ui: Terminal,
     json: bool,
-    /// Shows what a command writes while it runs.
+    /// Shows the output of a running command.
     live_output: Arc<LiveOutput>,
-    /// Where the person is.
-    here: Option<PathBuf>,
-    /// How the project was come by.
-    by: By,
+    /// The person's current directory.
+    current_dir: Option<PathBuf>,
+    /// How the project was found.
+    source: ProjectSource,
 }
 
-/// How a project was got at.
+/// How a request can be handled.
 enum Opened {
-    /// It is this process's.
-    Here(Box<Engine>),
-    /// Another process serves it, and has done what was wished.
-    Elsewhere(Box<Done>),
+    /// This process has opened the project.
+    Local(Box<Engine>),
+    /// Another process serves the project, and has handled the request.
+    HandedOver(Box<Done>),
 }
 
-impl Context {
-    fn new(config: Config, global: &Global, ui: Terminal, here: Option<PathBuf>, by: By) -> Self {
+impl CliContext {
+    fn new(
+        config: Config,
+        global: &Global,
+        ui: Terminal,
+        current_dir: Option<PathBuf>,
+        source: ProjectSource,
+    ) -> Self {
         let (clock, json) = (Clock(global.now), global.json);
-        Self { config, clock, ui, json, live_output: Arc::default(), here, by }
+        Self { config, clock, ui, json, live_output: Arc::default(), current_dir, source }
     }
 
-    /// Opens the project to serve it, and tells what was found amiss.
+    /// Opens the project, and reports its problems.
     fn open(&self, stop: Stop) -> Result<Engine> {
         self.open_with(stop, live::is_on().then(|| Arc::clone(&self.live_output)))
     }
 
-    /// The same for somebody who sees what commands write while they run.
+    /// The same, with a `live_output` for a reader who follows the output of running commands.
     fn open_with(&self, stop: Stop, live_output: Option<Arc<LiveOutput>>) -> Result<Engine> {
         let mut reporter = ProgressReporter::new(self);
         Engine::open(self.config.clone(), self.clock, stop, live_output, &mut reporter)
     }
 
-    /// The whole id that is meant, if any is named.
+    /// The complete ID of the named session or run, if the flag is given.
     ///
     /// # Errors
-    /// No session and no run has it, or several begin so.
+    /// No session and no run has this ID, or several begin with it.
     fn session_id(&self, flag: &SessionFlag) -> Result<Option<String>> {
-        let Some(begins) = flag.id.as_deref() else { return Ok(None) };
+        let Some(prefix) = flag.id.as_deref() else { return Ok(None) };
         let store = Store::new(&self.config.sessions);
         let mut found = [store.ids()?, store.runs()?].concat();
-        found.retain(|id| id.starts_with(begins) && !begins.is_empty());
+        found.retain(|id| id.starts_with(prefix) && !prefix.is_empty());
         match found.as_slice() {
-            [] => Err(Error::no_session(begins, &self.config.sessions)),
+            [] => Err(Error::no_session(prefix, &self.config.sessions)),
             [only] => Ok(Some(only.clone())),
             several => Err(Error::usage(format!(
                 "several sessions or runs begin with '{}': {}; give more of the id",
-                visible_line(begins),
+                visible_line(prefix),
                 several.join(", ")
             ))),
         }
     }
 
-    /// What confines commands here, found out anew; needs nothing to be there, and leaves nothing.
+    /// What confines commands here, probed again. Works without a workspace, and leaves nothing behind.
     fn confinement(&self) -> Result<Confinement, String> {
         let helper = program::own_executable().map_err(|e| e.to_string())?;
         let own = tempfile::tempdir().map_err(|e| e.to_string())?;
         let workspace = self.config.workspace.canonicalize();
         let workspace = workspace.unwrap_or_else(|_| own.path().to_owned());
         let mut runner = Runner::of(&self.config, &workspace, helper);
-        // No command is waited for that another deaddrop runs.
+        // Do not wait for a command that another deaddrop runs.
         runner.lock = PathBuf::new();
         Ok(runner.confinement(&own.path().join("own")).clone())
     }
 
-    /// A path as the person would write it where they are.
+    /// A path relative to the person's current directory, if it is below it.
     fn display(&self, path: &Path) -> String {
-        let shown = self.here.as_ref().and_then(|here| path.strip_prefix(here).ok());
+        let shown = self.current_dir.as_ref().and_then(|here| path.strip_prefix(here).ok());
         match shown {
             Some(here) if here.as_os_str().is_empty() => ".".to_owned(),
             _ => shown.unwrap_or(path).display().to_string(),
         }
     }
 
-    /// ` (≈ 5,300 tokens)`, for a line that tells of a session's newest outbox. One that is more than it
-    /// may be is warned of, and so is what it does not show since it is secret.
-    fn weighed(&self, session: &Session) -> String {
-        session.withheld.iter().for_each(|told| self.ui.warning(told));
+    /// ` (≈ 5,300 tokens)`, for a line about a session's newest outbox. Also warns if the outbox exceeds `max_tokens`, and
+    /// about secrets that it withholds.
+    fn token_note(&self, session: &Session) -> String {
+        session.withheld.iter().for_each(|withheld| self.ui.warning(withheld));
         let Some(tokens) = session.tokens else { return String::new() };
         let most = self.config.max_tokens;
         if tokens > most {
             self.ui.warning(&format!(
-                "the next outbox is {}, more than max_tokens = {most}: the task and what you say are never left out; make them shorter, or set max_tokens to what your chat takes",
+                "the next outbox is {}, more than max_tokens = {most}: the task and your words are never left out; shorten them, or set max_tokens to what your chat accepts",
                 tokens::rounded(tokens)
             ));
         }
         format!(" ({})", tokens::rounded(tokens))
     }
-
-    /// Prints a result as one line of JSON.
-    fn print_json(value: &serde_json::Value) {
-        output::json(&value.to_string());
-    }
 }
 
-/// Does what the arguments say. They are the process's own, the program's name first.
+/// Runs the command line. `arguments` are those of the process, beginning with the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     terminal::report_panics(keyboard::restore);
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     #[cfg(feature = "serve")]
     if arguments.get(1).is_some_and(|first| first == crate::serve::ON_STDIN) {
         arguments.remove(1);
-        arguments.extend(input::arguments());
+        arguments.extend(input::passed_arguments());
     }
     // As with git and cargo.
     if arguments.get(1).is_some_and(|first| first == "help") {
@@ -287,9 +288,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let (ui, json) = (Terminal::new(&cli.global), cli.global.json);
-    let answered = answer(cli, ui.clone());
-    live::nothing();
-    match answered {
+    let result = run_command(cli, ui.clone());
+    live::clear();
+    match result {
         Ok(code) => code,
         Err(error) => {
             if !error.is_interrupted() {
@@ -304,67 +305,67 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn answer(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
+fn run_command(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
     let json = global.json;
     let open = |need| open(&global, ui.clone(), need);
     match command {
-        Command::Init(arguments) => init::init(&arguments, &global, ui),
-        Command::New(arguments) => serving::new(&open(Need::Begin)?, &arguments),
-        Command::Resume(arguments) => serving::resume(&open(Need::Session)?, &arguments),
-        Command::Watch(arguments) => serving::watch(&open(Need::Begin)?, &arguments),
+        CliCommand::Init(arguments) => init::init(&arguments, &global, ui),
+        CliCommand::New(arguments) => serving::new(&open(Need::Begin)?, &arguments),
+        CliCommand::Resume(arguments) => serving::resume(&open(Need::Session)?, &arguments),
+        CliCommand::Watch(arguments) => serving::watch(&open(Need::Begin)?, &arguments),
         #[cfg(feature = "serve")]
-        Command::Serve(arguments) => {
-            let need = if arguments.begins() { Need::Begin } else { Need::Project };
+        CliCommand::Serve(arguments) => {
+            let need = if arguments.sets_up_project() { Need::Begin } else { Need::Project };
             serve::serve(&open(need)?, &arguments, &global.settings)
         }
-        Command::Apply(arguments) => replies::apply(&open(Need::Session)?, &arguments),
-        Command::Next(arguments) => replies::next(&open(Need::Session)?, &arguments),
-        Command::Check(arguments) => check::check(&open(Need::Consent)?, &arguments),
-        Command::Approve(arguments) => decisions::approve(&open(Need::Project)?, &arguments),
-        Command::Deny(arguments) => decisions::deny(&open(Need::Project)?, &arguments),
-        Command::Say(arguments) => sessions::say(&open(Need::Session)?, &arguments),
-        Command::Status(arguments) => {
-            let need = if arguments.is_of_one() { Need::Project } else { Need::Consent };
+        CliCommand::Apply(arguments) => replies::apply(&open(Need::Session)?, &arguments),
+        CliCommand::Next(arguments) => replies::next(&open(Need::Session)?, &arguments),
+        CliCommand::Check(arguments) => check::check(&open(Need::Consent)?, &arguments),
+        CliCommand::Approve(arguments) => decisions::approve(&open(Need::Project)?, &arguments),
+        CliCommand::Deny(arguments) => decisions::deny(&open(Need::Project)?, &arguments),
+        CliCommand::Say(arguments) => sessions::say(&open(Need::Session)?, &arguments),
+        CliCommand::Status(arguments) => {
+            let need = if arguments.is_about_one() { Need::Project } else { Need::Consent };
             sessions::status(&open(need)?, &arguments)
         }
-        Command::Log(arguments) => sessions::log(&open(Need::Session)?, &arguments),
-        Command::Diff(arguments) => turns::diff(&open(Need::Session)?, &arguments),
-        Command::Undo(arguments) => turns::undo(&open(Need::Session)?, &arguments),
-        Command::Redo(arguments) => turns::redo(&open(Need::Session)?, &arguments),
-        Command::Show(arguments) => show::show(&open(Need::Session)?, &arguments),
-        Command::Close(arguments) => sessions::close(&open(Need::Session)?, &arguments),
-        Command::Doctor => doctor::doctor(&global, ui),
-        Command::Config(arguments) => settings::settings(arguments, &global, &ui),
-        Command::Policy(arguments) => policy::policy(&open(Need::Settings)?, &arguments),
-        Command::Ops(ops::Ops::Run(arguments)) => {
+        CliCommand::Log(arguments) => sessions::log(&open(Need::Session)?, &arguments),
+        CliCommand::Diff(arguments) => turns::diff(&open(Need::Session)?, &arguments),
+        CliCommand::Undo(arguments) => turns::undo(&open(Need::Session)?, &arguments),
+        CliCommand::Redo(arguments) => turns::redo(&open(Need::Session)?, &arguments),
+        CliCommand::Show(arguments) => show::show(&open(Need::Session)?, &arguments),
+        CliCommand::Close(arguments) => sessions::close(&open(Need::Session)?, &arguments),
+        CliCommand::Doctor => doctor::doctor(&global, ui),
+        CliCommand::Config(arguments) => settings::settings(arguments, &global, &ui),
+        CliCommand::Policy(arguments) => policy::policy(&open(Need::Settings)?, &arguments),
+        CliCommand::Ops(ops::Ops::Run(arguments)) => {
             let need = if arguments.resumes() { Need::Consent } else { Need::Begin };
             ops::run(&open(need)?, &arguments)
         }
-        Command::Ops(ops::Ops::Validate { file }) => ops::validate(&file, &ui, json),
-        Command::Ops(ops::Ops::Schema { message }) => Ok(ops::schema(&message, json)),
-        Command::Rpc(arguments) => {
-            // Not what a file or a variable says.
+        CliCommand::Ops(ops::Ops::Validate { file }) => ops::validate(&file, &ui, json),
+        CliCommand::Ops(ops::Ops::Schema { message }) => Ok(ops::schema(&message, json)),
+        CliCommand::Rpc(arguments) => {
+            // Only the flag counts, not deaddrop.toml or the environment.
             let has_policy_flag = global.settings.given().iter().any(|(name, _)| *name == "policy");
             rpc::rpc(&open(Need::Consent)?, arguments, has_policy_flag)
         }
-        Command::Generate(Generate::Completions { shell }) => {
+        CliCommand::Generate(Generate::Completions { shell }) => {
             Ok(generate::completions(shell, json))
         }
-        Command::Generate(Generate::Man(arguments)) => generate::manual(&arguments, json),
-        Command::Generate(Generate::SystemdUnit { clips }) => {
-            generate::systemd_unit(&open(Need::Project)?, clips)
+        CliCommand::Generate(Generate::Man(arguments)) => generate::manual(&arguments, json),
+        CliCommand::Generate(Generate::SystemdUnit { clipboard_flags }) => {
+            generate::systemd_unit(&open(Need::Project)?, clipboard_flags)
         }
-        Command::Demo(arguments) => demo::demo(&arguments, &ui, json),
+        CliCommand::Demo(arguments) => demo::demo(&arguments, &ui, json),
     }
 }
 
-/// Finds the project and reads its settings, for a command with this need.
-fn open(global: &Global, ui: Terminal, need: Need) -> Result<Context> {
-    let Location { project, here, by } = Location::find(global.project.clone())?;
+/// Finds the project, reads its settings, and checks the requirements of a command.
+fn open(global: &Global, ui: Terminal, need: Need) -> Result<CliContext> {
+    let Location { project, current_dir, source } = Location::find(global.project.clone())?;
     let (mut config, mut consent) = Config::load(&project, global.settings.raw()?)?;
     config.check_settings_file()?;
     let is_about_one = matches!(need, Need::Project | Need::Session);
-    if by == By::Nothing && is_about_one && !config.sessions.exists() {
+    if source == ProjectSource::Missing && is_about_one && !config.sessions.exists() {
         return Err(Error::no_project(&config.project));
     }
     config.check_registry()?;
@@ -373,14 +374,14 @@ fn open(global: &Global, ui: Terminal, need: Need) -> Result<Context> {
         (config, consent) = Config::load(&project, global.settings.raw()?)?;
     }
     if need != Need::Settings {
-        // What cannot be, nobody is asked about.
+        // Check this first: nobody should be asked about settings that cannot work.
         config.check_workspace()?;
         settings::require_consent(&config, &consent, &ui)?;
     }
-    if by == By::Search && need == Need::Begin {
+    if source == ProjectSource::Ancestor && need == Need::Begin {
         ui.say(format!("In the project {}:", config.project.display()));
     }
-    let context = Context::new(config, global, ui, here, by);
+    let context = CliContext::new(config, global, ui, current_dir, source);
     if need == Need::Session && !context.has_begun() {
         return Err(Error::no_open_session(&context.config.sessions, None));
     }

@@ -1,5 +1,5 @@
-//! Tells a person who looks elsewhere that a turn is done, if they want that: the terminal's bell, or
-//! a message on their desktop.
+//! Notifies a person who is looking elsewhere, if they want that: by the terminal's bell, or by a message on their
+//! desktop.
 
 use std::io;
 use std::process::Stdio;
@@ -10,57 +10,57 @@ use std::time::Duration;
 use wait_timeout::ChildExt;
 
 use super::output::Terminal;
-use super::{Context, live};
+use super::{CliContext, live};
 use crate::engine::Turn;
 use crate::program::Programs;
 use crate::session::Session;
 use crate::settings::Notify;
 use crate::text::visible_line;
 
-/// What shows messages on a desktop.
+/// The program that shows messages on a desktop.
 const PROGRAM: &str = "notify-send";
-/// It is not waited for longer than that.
+/// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whether it was said that no message can be shown.
+/// Whether the person was warned that messages cannot be shown.
 static WARNED: AtomicBool = AtomicBool::new(false);
 
-/// Tells that a turn is done.
-pub(super) fn turned(context: &Context, turn: &Turn) {
+/// Notifies that a turn is done.
+pub(super) fn turn_ended(context: &CliContext, turn: &Turn) {
     let Turn { session, outbox } = turn;
     match outbox {
         Some(path) => {
             let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
             let failed = if failed == 0 { String::new() } else { format!("{failed} failed. ") };
-            tell(context, &format!("{failed}The next outbox is {}", context.display(path)));
+            notify(context, &format!("{failed}The next outbox is {}", context.display(path)));
         }
         None if session.is_complete => {
-            tell(context, &format!("Session {} is complete", session.id));
+            notify(context, &format!("Session {} is complete", session.id));
         }
-        // What it asks is told by itself.
+        // `asks` notifies about the question.
         None => {}
     }
 }
 
-/// Tells that a session waits for the person.
-pub(super) fn asks(context: &Context, session: &Session) {
+/// Notifies that a session waits for the person.
+pub(super) fn decision_needed(context: &CliContext, session: &Session) {
     let Some(question) = session.question() else { return };
-    tell(context, &format!("{} waits for your decision about {}", session.stem(), question.id));
+    notify(context, &format!("{} waits for your decision about {}", session.stem(), question.id));
 }
 
-fn tell(context: &Context, text: &str) {
+fn notify(context: &CliContext, text: &str) {
     match context.config.notify {
         Notify::Off => {}
         Notify::Bell => live::ring(),
-        Notify::Desktop => show(context, text),
+        Notify::Desktop => show_on_desktop(context, text),
     }
 }
 
-/// Has the message shown, and waits for nothing.
-fn show(context: &Context, text: &str) {
+/// Shows a desktop message, without waiting for it.
+fn show_on_desktop(context: &CliContext, text: &str) {
     let ui = &context.ui;
     let child = Programs::of(&context.config).command(PROGRAM).and_then(|mut command| {
-        command.args(["--app-name=deaddrop", "--", "deaddrop", &plain(text)]);
+        command.args(["--app-name=deaddrop", "--", "deaddrop", &escape(text)]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
     });
     let mut child = match child {
@@ -79,11 +79,11 @@ fn show(context: &Context, text: &str) {
             let _ = child.wait();
         }
     };
-    // Without a thread it is nobody's child when it ends, and no harm is done.
+    // Without a thread, nobody waits for the child when it ends; that does no harm.
     drop(thread::Builder::new().name("notify".into()).spawn(wait));
 }
 
-/// Said once: it would be the same every turn.
+/// Warns once, not in every turn.
 fn warn(ui: &Terminal, why: &str) {
     if !WARNED.swap(true, Ordering::Relaxed) {
         ui.warning(&format!(
@@ -92,8 +92,8 @@ fn warn(ui: &Terminal, why: &str) {
     }
 }
 
-/// A text that neither acts on what shows it nor is taken for the markup of messages.
-fn plain(text: &str) -> String {
+/// Makes control characters visible, and escapes the markup of desktop messages.
+fn escape(text: &str) -> String {
     visible_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
@@ -103,6 +103,6 @@ mod tests {
 
     #[test]
     fn a_message_holds_nothing_that_acts() {
-        assert_eq!(plain("a\u{1b}[2J\n<b>&\u{202e}"), "a␛[2J␊&lt;b&gt;&amp;&lt;U+202E&gt;");
+        assert_eq!(escape("a\u{1b}[2J\n<b>&\u{202e}"), "a␛[2J␊&lt;b&gt;&amp;&lt;U+202E&gt;");
     }
 }

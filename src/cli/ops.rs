@@ -1,5 +1,5 @@
-//! `ops`: messages of the operations dialect. `run` carries one out without a session; `validate` and `schema` look at the
-//! message alone.
+//! `ops`: messages of the operations dialect. `run` executes one without a session; `validate` and `schema` only look at
+//! messages.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::input::Input;
+use super::input::TextInput;
 use super::output::{self, Terminal};
-use super::{Context, ProgressReporter, WAITS};
+use super::{CliContext, EXIT_WAITS, ProgressReporter};
 use crate::error::{Error, Result};
 use crate::ipc::Request;
 use crate::protocol::operations::{
@@ -43,18 +43,18 @@ pub(super) enum Ops {
     },
 }
 
-/// What a text is meant as: events only where that is plain, so that what is neither is told how operations are
-/// sent.
-fn meant_by(text: &str) -> &'static str {
-    // Reads no value, so that neither their depth nor their number matters.
+/// The kind of message that a text is meant to be. It counts as events only if that is obvious, so that the errors for
+/// any other text describe operations.
+fn message_kind(text: &str) -> &'static str {
+    // Values are not parsed, so their depth and number do not matter.
     let keys = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).unwrap_or_default();
     let is_of_events = keys.contains_key("events") && !keys.contains_key("operations");
     if is_of_events { "events" } else { "operations" }
 }
 
 pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
-    let input = Input::read(file, "read the message from")?;
-    let kind = input.text.as_ref().map_or("operations", |text| meant_by(text));
+    let input = TextInput::read(file, "read the message from")?;
+    let kind = input.text.as_ref().map_or("operations", |text| message_kind(text));
     let (entries, faults, more) = match &input.text {
         Err(why) => {
             let form = format!("a message as UTF-8 text, of at most {} bytes", inbox::SIZE_LIMIT);
@@ -85,7 +85,7 @@ pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCod
         if more > 0 {
             value["more"] = more.into();
         }
-        output::json(&value.to_string());
+        output::json(&value);
     } else {
         faults.iter().for_each(|fault| output::prose(fault.to_string()));
     }
@@ -97,7 +97,7 @@ pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCod
     });
     if more > 0 {
         let more = count(more, "more fault");
-        ui.warning(&format!("{more} not told; put these right first, then validate it again"));
+        ui.warning(&format!("{more} not shown; correct these first, then validate again"));
     }
     Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -105,9 +105,9 @@ pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCod
 pub(super) fn schema(message: &str, json: bool) -> ExitCode {
     let is_of_events = message == "events";
     let text = if is_of_events { EVENTS_SCHEMA } else { OPERATIONS_SCHEMA };
-    // It is JSON either way; on one line where results are to be an object a line.
+    // The schema is JSON anyway; with --json it is on one line, as all results are.
     match serde_json::from_str::<Value>(text) {
-        Ok(schema) if json => output::json(&schema.to_string()),
+        Ok(schema) if json => output::json(&schema),
         _ => output::result(text.trim_end()),
     }
     ExitCode::SUCCESS
@@ -124,30 +124,30 @@ pub(super) struct RunOnce {
 }
 
 impl RunOnce {
-    /// Whether it goes on with a run that is there.
+    /// Whether it continues an existing run.
     pub(super) fn resumes(&self) -> bool {
         self.resume.is_some()
     }
 }
 
-pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
+pub(super) fn run(context: &CliContext, arguments: &RunOnce) -> Result<ExitCode> {
     let mut request = match &arguments.resume {
         Some(stem) if run_id(stem).is_none() => {
             return Err(Error::usage(format!(
                 "'{stem}' is not the id of a run (run_…); `deaddrop resume ID` continues a session"
             )));
         }
-        // Where nothing is, nothing is to be made.
+        // Without any run, do not create folders.
         Some(stem) if !context.has_begun() => {
             return Err(Error::no_run(stem, &context.config.sessions));
         }
         Some(stem) => Request::ResumeRun { stem: stem.clone() },
         None => {
-            // Before anything is read or made.
+            // Check the policy before anything is read or made.
             let policy = context.config.policy.as_deref().unwrap_or(RUN_POLICY);
             let policy = Box::new(context.config.policy(policy)?);
-            // Before the lock and the handlers of signals: a person may take their time.
-            let input = Input::read(&arguments.file, "read the message from")?;
+            // Before the lock and the signal handlers: a person may take their time.
+            let input = TextInput::read(&arguments.file, "read the message from")?;
             let steps = match input.text {
                 Ok(text) => read_run(&text).steps,
                 Err(why) => vec![unreadable(&input.name, &why)],
@@ -158,7 +158,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     loop {
         let run = context.request(request, &stop, 0)?.session;
-        let code = tell(context, &run);
+        let code = print_events(context, &run);
         if stop.is_asked() {
             return Err(Error::interrupted());
         }
@@ -166,7 +166,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
             return Ok(code);
         }
         ProgressReporter::new(context).show(&run, &context.preview_question(&run));
-        // What is decided at the terminal need not be resumed by hand.
+        // A decision at the terminal continues the run at once.
         if context.ask(&run, &stop)?.is_none() {
             let stem = run.stem();
             context.ui.say(format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
@@ -176,23 +176,23 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
     }
 }
 
-fn tell(context: &Context, run: &Session) -> ExitCode {
+fn print_events(context: &CliContext, run: &Session) -> ExitCode {
     let events = space::told(run);
-    // Not by way of a `Value`, which would put the fields into another order.
+    // Not through a `Value`, which would reorder the fields.
     let text = if context.json {
         serde_json::to_string(&events)
     } else {
         serde_json::to_string_pretty(&events)
     };
-    output::json(&text.expect("texts and numbers become JSON"));
+    output::json_text(&text.expect("texts and numbers become JSON"));
     match events.status {
         Status::Completed => ExitCode::SUCCESS,
-        Status::AwaitingApproval => ExitCode::from(WAITS),
+        Status::AwaitingApproval => ExitCode::from(EXIT_WAITS),
         Status::Error => ExitCode::FAILURE,
     }
 }
 
-/// A message that is no text is refused as one that is no message.
+/// The step for a message that is not a text: it is refused like an invalid message.
 fn unreadable(name: &str, why: &str) -> Step {
     let reason = format!("Nothing was carried out: {name}: {why}");
     Step::refused(1, Mistake::NoText, reason)

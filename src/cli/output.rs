@@ -1,14 +1,14 @@
-//! What deaddrop prints: results on standard output, everything else on standard error, with colours if
-//! they are wanted. Lines that are drawn in place are in [`live`].
+//! Prints results on standard output and everything else on standard error, with colours if wanted. Lines that are drawn
+//! in place are in [`live`].
 
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 
 use super::arguments::Global;
-use super::prompt::{Prompt, Said};
-use super::rows::cut;
-use super::summary::{Mark, last_of, last_output};
-use super::{Context, live, question, rows};
+use super::prompt::{Prompt, PromptAnswer};
+use super::rows::cut_squeezed;
+use super::summary::{OutcomeMark, last_output, last_output_line};
+use super::{CliContext, live, question, rows};
 use crate::engine::Turn;
 use crate::error::Error;
 use crate::protocol::operations::OPERATION_TYPES;
@@ -18,62 +18,66 @@ use crate::settings::Secrets;
 use crate::terminal::{Stream, Styled};
 use crate::text::{count, indented, visible_line};
 
-/// So many characters of the last line of an output are shown.
-const LAST_LINE: usize = 160;
+/// How many characters of the last line of an output are shown.
+const MAX_LAST_LINE: usize = 160;
 
-/// Where messages for the person go, and in which form.
+/// How messages for the person are printed.
 #[derive(Debug, Clone)]
 pub(super) struct Terminal {
     pub(super) quiet: bool,
     pub(super) verbose: bool,
     color: bool,
-    /// Whether results have colours: they may go elsewhere.
+    /// The same for results: standard output may not be the terminal.
     result_color: bool,
 }
 
-/// Prints a result. A reader that has gone away has seen enough.
+/// Prints a result. Errors are ignored: a reader that closed the pipe has seen enough.
 pub(super) fn result(text: impl Into<Styled>) {
     let text = text.into();
-    live::above(|| drop(Stream::Out.line(&text)));
+    live::print_above(|| drop(Stream::Out.line(&text)));
 }
 
-/// Prints a result that is prose: on a terminal its rows end between words.
+/// Prints a result that is prose, wrapped between words on a terminal.
 pub(super) fn prose(text: impl Into<Styled>) {
-    result(in_rows(text.into(), Stream::Out, 0));
+    result(wrapped(text.into(), Stream::Out, 0));
 }
 
-/// The rows of a text that is to be printed behind `bar`, as a result.
-pub(super) fn rows_of(text: &str, bar: &str) -> Styled {
-    in_rows(text.into(), Stream::Out, bar.chars().count())
+/// Wraps a text that is printed as a result, each row behind `bar`.
+pub(super) fn wrapped_behind(text: &str, bar: &str) -> Styled {
+    wrapped(text.into(), Stream::Out, bar.chars().count())
 }
 
-/// A text as it is written there, `less` columns in: in rows where that is a terminal that says how
-/// wide it is.
-fn in_rows(text: Styled, to: Stream, less: usize) -> Styled {
-    let Some(width) = to.is_terminal().then(rows::terminal).flatten() else { return text };
-    let rows = rows::flowed(text.as_str(), width.saturating_sub(less));
+/// Wraps a text to the width of the terminal, less `indent` columns, if `to` is a terminal that reports its width.
+fn wrapped(text: Styled, to: Stream, indent: usize) -> Styled {
+    let Some(width) = to.is_terminal().then(rows::reported_width).flatten() else { return text };
+    let rows = rows::wrap(text.as_str(), width.saturating_sub(indent));
     text.in_rows(rows)
 }
 
-/// Prints a result for a program: byte for byte where it goes to one, with no line feed of its own.
+/// Prints a result for a program: byte for byte unless it goes to a terminal, and without adding a line feed.
 pub(super) fn data(bytes: &[u8]) {
-    live::above(|| drop(Stream::Out.data(bytes)));
+    live::print_above(|| drop(Stream::Out.data(bytes)));
 }
 
-/// Prints a result as JSON.
-pub(super) fn json(text: &str) {
-    live::above(|| drop(Stream::Out.json(text)));
+/// Prints a result as one line of JSON.
+pub(super) fn json(value: &serde_json::Value) {
+    json_text(&value.to_string());
 }
 
-/// Prints a result: as JSON where `is_json`, otherwise as prose.
-#[expect(clippy::needless_pass_by_value, reason = "the value is made for it")]
-pub(super) fn told<T: Into<Styled>>(
+/// Prints a result that is already JSON.
+pub(super) fn json_text(text: &str) {
+    live::print_above(|| drop(Stream::Out.json(text)));
+}
+
+/// Prints a result: as JSON if `is_json`, otherwise as prose.
+#[expect(clippy::needless_pass_by_value, reason = "callers build the value in place")]
+pub(super) fn print<T: Into<Styled>>(
     is_json: bool,
     value: serde_json::Value,
     text: impl FnOnce() -> T,
 ) {
     if is_json {
-        json(&value.to_string());
+        json(&value);
     } else {
         prose(text());
     }
@@ -83,10 +87,10 @@ pub(super) fn told<T: Into<Styled>>(
 pub(super) fn json_error(error: &Error) {
     let value =
         serde_json::json!({ "error": { "code": error.code(), "message": error.to_string() } });
-    live::above(|| drop(Stream::Err.json(&value.to_string())));
+    live::print_above(|| drop(Stream::Err.json(&value.to_string())));
 }
 
-/// Prints the help, or what is wrong with the command line, which may quote it.
+/// Prints the help, or an error in the command line. The error may quote arguments, so its own styles are not kept.
 pub(super) fn usage(error: &clap::Error) {
     let text = error.render();
     let is_colored = |to: Stream| to.is_terminal() && can_draw() && !colors_are_refused();
@@ -120,49 +124,49 @@ impl Terminal {
         }
     }
 
-    /// Whether results go to a program and not to a reader: no terminal, and no colours wanted.
+    /// Whether results go to a program and not to a person: no terminal, and no colours wanted.
     pub(super) fn results_are_piped(&self) -> bool {
         !self.result_color && !Stream::Out.is_terminal()
     }
 
-    /// The same with the colours of standard output.
+    /// The same terminal with the colour setting of standard output.
     pub(super) fn for_results(&self) -> Self {
         Self { color: self.result_color, ..self.clone() }
     }
 
-    /// Says something that `--quiet` silences.
+    /// Prints a message that `--quiet` silences.
     pub(super) fn say(&self, text: impl Into<Styled>) {
         if !self.quiet {
-            Self::put(text);
+            Self::print(text);
         }
     }
 
-    /// Says what went wrong.
+    /// Prints an error.
     pub(super) fn error(&self, text: &str) {
-        Self::put(self.red("error:") + " " + text);
+        Self::print(self.red("error:") + " " + text);
     }
 
-    /// Asks whether the person agrees; None where there is no terminal.
-    pub(super) fn agreement(&self, question: impl Into<Styled>) -> Option<bool> {
-        Prompt::put(self, question).map(|prompt| prompt.answer() == Said::Yes)
+    /// Asks a yes/no question; None without a terminal.
+    pub(super) fn confirm(&self, question: impl Into<Styled>) -> Option<bool> {
+        Prompt::show(self, question).map(|prompt| prompt.answer() == PromptAnswer::Yes)
     }
 
-    /// Writes a question, and leaves the cursor behind it: nothing is drawn in place until
-    /// [`live::release`]. Returns whether that could be done.
+    /// Writes a question, and leaves the cursor behind it: nothing is drawn in place until [`live::release`]. Returns whether
+    /// it was written.
     pub(super) fn prompt(&self, question: impl Into<Styled>) -> bool {
-        // An answer has room behind it.
-        let question = in_rows(question.into(), Stream::Err, 2);
+        // Leave room for the answer.
+        let question = wrapped(question.into(), Stream::Err, 2);
         !self.quiet && live::hold(|| Stream::Err.text(&question).is_ok())
     }
 
-    /// Says what the person should look at.
+    /// Prints a warning.
     pub(super) fn warning(&self, text: &str) {
-        Self::put(self.yellow("warning:") + " " + text);
+        Self::print(self.yellow("warning:") + " " + text);
     }
 
-    pub(super) fn put(text: impl Into<Styled>) {
-        let text = in_rows(text.into(), Stream::Err, 0);
-        live::above(|| drop(Stream::Err.line(&text)));
+    pub(super) fn print(text: impl Into<Styled>) {
+        let text = wrapped(text.into(), Stream::Err, 0);
+        live::print_above(|| drop(Stream::Err.line(&text)));
     }
 
     pub(super) fn red(&self, text: &str) -> Styled {
@@ -185,41 +189,41 @@ impl Terminal {
         if self.color { Styled::new(style, text) } else { Styled::from(text) }
     }
 
-    /// An outcome in a line, with what belongs to it below.
+    /// An outcome as one line, with its last output line and warnings below.
     pub(super) fn outcome(&self, outcome: &Outcome) -> Styled {
-        self.line(outcome, "  ok  ", &tags::summary(outcome))
+        self.outcome_line(outcome, "  ok  ", &tags::summary(outcome))
     }
 
-    /// The same of what was not done, but would be.
+    /// The same for an operation that is only previewed.
     pub(super) fn preview(&self, outcome: &Outcome) -> Styled {
-        self.line(outcome, "would ", &preview(outcome))
+        self.outcome_line(outcome, "would ", &preview(outcome))
     }
 
-    /// An outcome in a line with this mark and summary.
-    fn line(&self, outcome: &Outcome, done: &str, summary: &str) -> Styled {
+    /// An outcome as one line, with `done` as the mark of success.
+    fn outcome_line(&self, outcome: &Outcome, done: &str, summary: &str) -> Styled {
         let mark = match &outcome.detail {
             Detail::Unknown { .. } => "  ?     ".into(),
             Detail::Ineffective { .. } => self.yellow("  --  ") + "  ",
-            _ => match Mark::of(outcome) {
-                Mark::Done => self.green(&format!("{done}  ")),
-                Mark::Failed => self.red("FAILED") + "  ",
-                Mark::Refused => self.red("REFUSED") + " ",
+            _ => match OutcomeMark::of(outcome) {
+                OutcomeMark::Done => self.green(&format!("{done}  ")),
+                OutcomeMark::Failed => self.red("FAILED") + "  ",
+                OutcomeMark::Refused => self.red("REFUSED") + " ",
             },
         };
-        let name = name(outcome.kind, outcome.asked.is_some());
-        let told = match &outcome.detail {
-            Detail::Shown { text } => below(text),
+        let name = operation_name(outcome.kind, outcome.asked.is_some());
+        let text_after = match &outcome.detail {
+            Detail::Shown { text } => indented_below(text),
             _ => format!("  {summary}"),
         };
-        let mut text = if told.starts_with(' ') {
-            mark + format!("{name:<11}{told}")
+        let mut text = if text_after.starts_with(' ') {
+            mark + format!("{name:<11}{text_after}")
         } else {
-            mark + name + told
+            mark + name + text_after
         };
-        // All of it is shown where the person asked for that.
+        // With --verbose, the whole output is shown elsewhere.
         let failed = !outcome.success() && !self.verbose;
-        if let Some(last) = failed.then(|| last_of(outcome)).flatten() {
-            text.push(format!("\n          {}", cut(&visible_line(&last), LAST_LINE)));
+        if let Some(last) = failed.then(|| last_output_line(outcome)).flatten() {
+            text.push(format!("\n          {}", cut_squeezed(&visible_line(&last), MAX_LAST_LINE)));
         }
         for warning in &outcome.warnings {
             text.push("\n        ");
@@ -228,8 +232,8 @@ impl Terminal {
         text
     }
 
-    /// What a complete session came to: the end of the last output, the summary, and what failed beside it.
-    pub(super) fn completed(&self, session: &Session, secrets: &Secrets) {
+    /// Reports a complete session: the end of the last output, the summary, and the number of failed commands.
+    pub(super) fn report_completed(&self, session: &Session, secrets: &Secrets) {
         if let Some(output) = last_output(&session.last_results, secrets) {
             self.say(output.trim_end());
         }
@@ -247,7 +251,7 @@ impl Terminal {
     }
 }
 
-/// Whether the terminal says that it can do more than print a line after the other.
+/// Whether TERM names a terminal that can do more than append lines.
 fn can_draw() -> bool {
     std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb")
 }
@@ -256,13 +260,13 @@ fn colors_are_refused() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// What an operation is called in a session of tags, or of operations.
-pub(super) fn name(kind: Kind, in_operations: bool) -> &'static str {
+/// The name of an operation in the dialect of its session.
+pub(super) fn operation_name(kind: Kind, in_operations: bool) -> &'static str {
     let mut types = OPERATION_TYPES.into_iter().filter(|_| in_operations);
     types.find(|(_, known)| *known == kind).map_or_else(|| tags::name(kind), |(name, _)| name)
 }
 
-/// What would be done, as it follows "would".
+/// What the operation would do, as a phrase that follows "would".
 fn preview(outcome: &Outcome) -> String {
     match &outcome.detail {
         Detail::Shown { .. } => "show it to the user".to_owned(),
@@ -284,21 +288,20 @@ fn preview(outcome: &Outcome) -> String {
     }
 }
 
-/// A text below the line that it belongs to.
-pub(super) fn below(text: &str) -> String {
+/// A text indented below its line. Begins with a line feed.
+pub(super) fn indented_below(text: &str) -> String {
     text.trim_end().lines().fold(String::new(), |all, line| {
         format!("{all}\n          {line}").trim_end_matches(' ').to_owned()
     })
 }
 
-/// What came of the newest turn, as far as it is.
+/// The outcomes of the newest turn so far.
 pub(super) fn outcomes(session: &Session) -> &[Outcome] {
     session.pending.as_ref().map_or(&session.last_results, |pending| &pending.outcomes)
 }
 
-/// A turn as `--json` gives it. docs/scripting.md names the fields; names stay what they are, and fields are only
-/// added.
-pub(super) fn turn_json(context: &Context, turn: &Turn) -> serde_json::Value {
+/// A turn as `--json` prints it. docs/scripting.md lists the fields: they may be added, but never renamed or removed.
+pub(super) fn turn_json(context: &CliContext, turn: &Turn) -> serde_json::Value {
     let session = &turn.session;
     serde_json::json!({
         "session": session.stem(),
@@ -314,14 +317,14 @@ pub(super) fn turn_json(context: &Context, turn: &Turn) -> serde_json::Value {
     })
 }
 
-/// The same of what was not done, but would be.
+/// The same for an operation that is only previewed.
 pub(super) fn preview_json(outcome: &Outcome) -> serde_json::Value {
     let mut value = outcome_json(outcome);
     value["summary"] = preview(outcome).into();
     value
 }
 
-/// An outcome as `--json` gives it.
+/// An outcome as `--json` prints it.
 pub(super) fn outcome_json(outcome: &Outcome) -> serde_json::Value {
     let output = match &outcome.detail {
         Detail::Ran(execution) => Some(tags::output(&execution.output)),

@@ -1,5 +1,5 @@
-//! What becomes of a file or a link as a patch: byte for byte as git writes it, so that `git apply -R` and
-//! `patch -R -p1` take it, and as a person reads it.
+//! Changes of files and links as patches: byte for byte as git writes them, so that `git apply -R` and `patch -R -p1`
+//! accept them, and in a form for a person.
 
 use similar::udiff::UnifiedHunkHeader;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
@@ -11,80 +11,81 @@ use crate::terminal::Styled;
 use crate::text::{count, visible, visible_line};
 use crate::workspace::unescaped;
 
-/// So many lines stand around a change.
-const AROUND: usize = 3;
-/// How many bytes are searched for a NUL, by which git tells what is no text.
-const LOOKED_AT: usize = 8_000;
+/// How many unchanged lines surround a change.
+const CONTEXT_LINES: usize = 3;
+/// How many bytes git searches for a NUL to recognise binary files.
+const BINARY_CHECK_LENGTH: usize = 8_000;
 
-/// What git calls the permissions of most files.
-const PLAIN: &str = "100644";
-/// What git calls the content of an empty file, and of none.
-const EMPTY: &str = "e69de29";
-const NOTHING: &str = "0000000";
+/// git's mode of an ordinary file.
+const ORDINARY_MODE: &str = "100644";
+/// git's abbreviated object ids of an empty file and of no file.
+const EMPTY_ID: &str = "e69de29";
+const MISSING_ID: &str = "0000000";
 
-/// A file or a link, as git knows it.
+/// A file or a link on one side of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Side {
-    /// Its contents; of a link what it leads to.
+    /// Its contents; for a link, its target.
     pub(super) bytes: Vec<u8>,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
 }
 
-/// What git tells apart.
+/// What git distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     File { executable: bool },
     Link,
 }
 
 impl Side {
-    /// What git knows of what stands somewhere; None of what is not kept.
+    /// None if the contents are not kept.
     pub(super) fn of(standing: Standing, executable: bool) -> Option<Self> {
         match standing {
-            Standing::File(bytes) => Some(Self { bytes, kind: Kind::File { executable } }),
+            Standing::File(bytes) => Some(Self { bytes, kind: EntryKind::File { executable } }),
             Standing::Link(target) => {
-                Some(Self { bytes: unescaped(&target).into_encoded_bytes(), kind: Kind::Link })
+                Some(Self { bytes: unescaped(&target).into_encoded_bytes(), kind: EntryKind::Link })
             }
             Standing::Large => None,
         }
     }
 }
 
-impl Kind {
-    /// What git calls it.
+impl EntryKind {
+    /// Its mode in git.
     fn mode(self) -> &'static str {
         match self {
-            Self::File { executable: false } => PLAIN,
+            Self::File { executable: false } => ORDINARY_MODE,
             Self::File { executable: true } => "100755",
             Self::Link => "120000",
         }
     }
 }
 
-/// Whether these are no text, as git tells it: nothing but a NUL says so.
+/// Whether git takes these bytes for binary: only a NUL counts.
 pub(super) fn is_binary(bytes: &[u8]) -> bool {
-    bytes[..bytes.len().min(LOOKED_AT)].contains(&0)
+    bytes[..bytes.len().min(BINARY_CHECK_LENGTH)].contains(&0)
 }
 
-/// How what stands at `path`, the bytes of a path from the root, changes; None on a side is nothing
-/// there. Empty where git sees no change.
+/// The patch of a path, given as bytes relative to the root. None is a side without a file. Empty if git sees no change.
 pub(super) fn patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
     match (before, after) {
-        // git has one patch for each kind of thing.
-        (Some(old), Some(new)) if (old.kind == Kind::Link) != (new.kind == Kind::Link) => {
-            [one(path, before, None), one(path, None, after)].concat()
+        // git writes two patches if a file becomes a link or the reverse.
+        (Some(old), Some(new))
+            if (old.kind == EntryKind::Link) != (new.kind == EntryKind::Link) =>
+        {
+            [entry_patch(path, before, None), entry_patch(path, None, after)].concat()
         }
-        _ => one(path, before, after),
+        _ => entry_patch(path, before, after),
     }
 }
 
-fn one(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
+fn entry_patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
     if before == after {
         return Vec::new();
     }
     let head = |side: &str| {
-        let name = named(side, path);
-        // `patch` reads no name with a space there that is not in quotes.
+        let name = quoted_name(side, path);
+        // Here, `patch` reads names with spaces only in quotes.
         if name.starts_with(b"\"") || !name.contains(&b' ') {
             name
         } else {
@@ -94,11 +95,11 @@ fn one(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
     let mut out = [b"diff --git ", &*head("a"), b" ", &*head("b"), b"\n"].concat();
     let modes = match (before.map(|side| side.kind.mode()), after.map(|side| side.kind.mode())) {
         (None, Some(new)) => format!("new file mode {new}\n"),
-        (Some(old), None) if old == PLAIN => format!("deleted file mode {old}\n"),
-        // Some versions of git (2.47 is one) make a plain file of it again without the second line.
+        (Some(old), None) if old == ORDINARY_MODE => format!("deleted file mode {old}\n"),
+        // Without the second line, some versions of git (such as 2.47) restore it as an ordinary file.
         (Some(old), None) => format!("deleted file mode {old}\nnew mode {old}\n"),
-        // A link is said to be one: its contents do not tell.
-        (Some(old), Some(new)) if old != new || new == Kind::Link.mode() => {
+        // The contents do not show that it is a link.
+        (Some(old), Some(new)) if old != new || new == EntryKind::Link.mode() => {
             format!("old mode {old}\nnew mode {new}\n")
         }
         _ => String::new(),
@@ -106,8 +107,8 @@ fn one(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
     out.extend(modes.into_bytes());
     let (old, new) = (bytes(before), bytes(after));
     if old == new {
-        // Without it `patch` takes back no file that was made empty.
-        let id = |side: Option<&Side>| if side.is_some() { EMPTY } else { NOTHING };
+        // Without it, `patch` does not undo the creation of an empty file.
+        let id = |side: Option<&Side>| if side.is_some() { EMPTY_ID } else { MISSING_ID };
         if before.is_none() || after.is_none() {
             let index = format!("index {}..{}\n", id(before), id(after));
             out.extend(index.into_bytes());
@@ -115,7 +116,7 @@ fn one(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
         return out;
     }
     let name = |side: &str, there: Option<&Side>| match there {
-        Some(_) => named(side, path),
+        Some(_) => quoted_name(side, path),
         None => b"/dev/null".to_vec(),
     };
     let (a, b) = (name("a", before), name("b", after));
@@ -136,28 +137,28 @@ fn bytes(side: Option<&Side>) -> &[u8] {
     side.map_or(&[], |side| &side.bytes)
 }
 
-/// The lines of a file, each with its line feed: nothing else ends one.
+/// The lines of a file, each with its line feed. Only a line feed ends a line.
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
 fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
-    for ops in group_diff_ops(capture_diff_slices(Algorithm::Myers, old, new), AROUND) {
+    for ops in group_diff_ops(capture_diff_slices(Algorithm::Myers, old, new), CONTEXT_LINES) {
         out.extend(format!("{}\n", UnifiedHunkHeader::new(&ops)).into_bytes());
         for op in &ops {
             if let DiffOp::Equal { .. } = op {
-                old[op.old_range()].iter().for_each(|line| put(&mut out, b' ', line));
+                old[op.old_range()].iter().for_each(|line| push_line(&mut out, b' ', line));
                 continue;
             }
-            old[op.old_range()].iter().for_each(|line| put(&mut out, b'-', line));
-            new[op.new_range()].iter().for_each(|line| put(&mut out, b'+', line));
+            old[op.old_range()].iter().for_each(|line| push_line(&mut out, b'-', line));
+            new[op.new_range()].iter().for_each(|line| push_line(&mut out, b'+', line));
         }
     }
     out
 }
 
-fn put(out: &mut Vec<u8>, sign: u8, line: &[u8]) {
+fn push_line(out: &mut Vec<u8>, sign: u8, line: &[u8]) {
     out.push(sign);
     out.extend_from_slice(line);
     if !line.ends_with(b"\n") {
@@ -165,8 +166,8 @@ fn put(out: &mut Vec<u8>, sign: u8, line: &[u8]) {
     }
 }
 
-/// A name with its side in front, in quotes where git has it in quotes.
-fn named(side: &str, path: &[u8]) -> Vec<u8> {
+/// A name behind the prefix of its side, quoted as git does.
+fn quoted_name(side: &str, path: &[u8]) -> Vec<u8> {
     let name = [side.as_bytes(), b"/", path].concat();
     if name.iter().all(|byte| matches!(byte, b' '..=b'~') && !b"\"\\".contains(byte)) {
         return name;
@@ -186,7 +187,7 @@ fn named(side: &str, path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What becomes of a file, as `--json` has it.
+/// The change of a file, as `--json` prints it.
 pub(super) fn to_json(file: &Rewritten) -> serde_json::Value {
     let change = match (&file.before, &file.after) {
         (None, _) => "created",
@@ -198,7 +199,7 @@ pub(super) fn to_json(file: &Rewritten) -> serde_json::Value {
     })
 }
 
-/// What a reply would change in a file, as a patch.
+/// The change that a reply would make to a file, as a patch for a person.
 pub(super) fn diff(file: &Rewritten) -> String {
     let standings = [&file.before, &file.after];
     if standings.into_iter().any(|standing| matches!(standing, Some(Standing::Large))) {
@@ -211,7 +212,7 @@ pub(super) fn diff(file: &Rewritten) -> String {
     readable(&patch) + &sizes(before.as_ref(), after.as_ref())
 }
 
-/// How large both sides are, where that is all that can be told.
+/// The sizes of both sides, if one is binary and a patch shows nothing else.
 pub(super) fn sizes(before: Option<&Side>, after: Option<&Side>) -> String {
     let size = |side: Option<&Side>| {
         side.map_or("nothing".to_owned(), |side| count(side.bytes.len(), "byte"))
@@ -223,7 +224,7 @@ pub(super) fn sizes(before: Option<&Side>, after: Option<&Side>) -> String {
     }
 }
 
-/// A patch as a text to look at: each byte that is not UTF-8 stands as `<E9>`.
+/// A patch as text for a person: bytes that are not UTF-8 are shown like `<E9>`.
 pub(super) fn readable(patch: &[u8]) -> String {
     let mut text = String::with_capacity(patch.len());
     for chunk in patch.utf8_chunks() {
@@ -233,16 +234,16 @@ pub(super) fn readable(patch: &[u8]) -> String {
     text
 }
 
-/// A text with everything in it visible, the returns at the ends of its lines too.
-fn shown(text: &str) -> String {
+/// A text with all characters visible, including carriage returns at the ends of lines.
+fn visible_lines(text: &str) -> String {
     visible(&text.replace('\r', "␍")).into_owned()
 }
 
-/// A diff in rows of this width that begin with the bar, and what goes on with a line with `…`.
-pub(super) fn rows(ui: &Terminal, diff: &str, width: usize) -> Vec<Styled> {
+/// A diff in rows of this width, each behind the bar. Rows that continue a line begin with `…`.
+pub(super) fn diff_rows(ui: &Terminal, diff: &str, width: usize) -> Vec<Styled> {
     let room = width - BAR.len() - 2;
     let mut rows = Vec::new();
-    for line in shown(diff).trim_end_matches('\n').split('\n') {
+    for line in visible_lines(diff).trim_end_matches('\n').split('\n') {
         for (n, piece) in pieces(line, room, false).into_iter().enumerate() {
             let piece = if n == 0 { piece } else { format!("…{piece}") };
             rows.push(Styled::from(BAR) + painted(ui, line, &piece));
@@ -251,9 +252,9 @@ pub(super) fn rows(ui: &Terminal, diff: &str, width: usize) -> Vec<Styled> {
     rows
 }
 
-/// A diff in the colours of `ui`, with everything in it visible.
+/// A diff in the colours of `ui`, with all characters visible.
 pub(super) fn coloured(ui: &Terminal, diff: &str) -> Styled {
-    let (shown, mut text) = (shown(diff), Styled::default());
+    let (shown, mut text) = (visible_lines(diff), Styled::default());
     for (n, line) in shown.trim_end().split('\n').enumerate() {
         text.push(if n == 0 { "" } else { "\n" });
         text.push(painted(ui, line, line));
@@ -261,7 +262,7 @@ pub(super) fn coloured(ui: &Terminal, diff: &str) -> Styled {
     text
 }
 
-/// A part of a line of a diff in the colour of the line.
+/// A part of a diff line in the colour of the line.
 fn painted(ui: &Terminal, line: &str, part: &str) -> Styled {
     match line.as_bytes().first() {
         Some(b'+') => ui.green(part),
@@ -274,40 +275,45 @@ fn painted(ui: &Terminal, line: &str, part: &str) -> Styled {
 mod tests {
     use super::*;
 
-    fn told(path: &str, before: Option<(&str, Kind)>, after: Option<(&str, Kind)>) -> String {
-        let side = |(bytes, kind): (&str, Kind)| Side { bytes: bytes.as_bytes().to_vec(), kind };
+    fn patch_of(
+        path: &str,
+        before: Option<(&str, EntryKind)>,
+        after: Option<(&str, EntryKind)>,
+    ) -> String {
+        let side =
+            |(bytes, kind): (&str, EntryKind)| Side { bytes: bytes.as_bytes().to_vec(), kind };
         let (before, after) = (before.map(side), after.map(side));
         String::from_utf8(patch(path.as_bytes(), before.as_ref(), after.as_ref())).unwrap()
     }
 
-    const FILE: Kind = Kind::File { executable: false };
-    const PROGRAM: Kind = Kind::File { executable: true };
+    const FILE: EntryKind = EntryKind::File { executable: false };
+    const PROGRAM: EntryKind = EntryKind::File { executable: true };
 
     #[test]
     fn what_git_would_write_is_written() {
         assert_eq!(
-            told("a", Some(("1\r\n", FILE)), Some(("1\r\n\u{1b}2", PROGRAM))),
+            patch_of("a", Some(("1\r\n", FILE)), Some(("1\r\n\u{1b}2", PROGRAM))),
             "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n 1\r\n+\u{1b}2\n\\ No newline at end of file\n"
         );
         assert_eq!(
-            told("a", None, Some(("", FILE))),
+            patch_of("a", None, Some(("", FILE))),
             "diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n"
         );
         assert_eq!(
-            told("x y", Some(("1\n", FILE)), None),
+            patch_of("x y", Some(("1\n", FILE)), None),
             "diff --git \"a/x y\" \"b/x y\"\ndeleted file mode 100644\n--- a/x y\t\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"
         );
         assert_eq!(
-            told("é\t\"", None, Some(("to", Kind::Link))),
+            patch_of("é\t\"", None, Some(("to", EntryKind::Link))),
             "diff --git \"a/\\303\\251\\t\\\"\" \"b/\\303\\251\\t\\\"\"\nnew file mode 120000\n--- /dev/null\n+++ \"b/\\303\\251\\t\\\"\"\n@@ -0,0 +1 @@\n+to\n\\ No newline at end of file\n"
         );
         assert_eq!(
-            told("b", Some(("\0", FILE)), None),
+            patch_of("b", Some(("\0", FILE)), None),
             "diff --git a/b b/b\ndeleted file mode 100644\nBinary files a/b and /dev/null differ\n"
         );
-        let kinds = told("k", Some(("f\n", FILE)), Some(("to", Kind::Link)));
+        let kinds = patch_of("k", Some(("f\n", FILE)), Some(("to", EntryKind::Link)));
         assert!(kinds.contains("deleted file mode 100644\n"), "{kinds}");
         assert!(kinds.contains("new file mode 120000\n"), "{kinds}");
-        assert_eq!(told("a", Some(("1", FILE)), Some(("1", FILE))), "");
+        assert_eq!(patch_of("a", Some(("1", FILE)), Some(("1", FILE))), "");
     }
 }

@@ -1,11 +1,11 @@
-//! `policy`: which policies there are, and what they say of a command.
+//! `policy`: lists policies and approved commands, and checks commands against a policy.
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 use serde_json::json;
 
-use super::{Context, WAITS, output};
+use super::{CliContext, EXIT_WAITS, output};
 use crate::engine::{ApprovedCommand, ApprovedCommands};
 use crate::error::{Error, Result};
 use crate::policy::{self, Verdict};
@@ -13,7 +13,7 @@ use crate::settings::SESSION_POLICY;
 use crate::text::{named, visible_line};
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Policies {
+pub(super) enum PolicyCommand {
     /// Check a command against the policy, without running it
     Check {
         /// The command line, as one argument
@@ -40,36 +40,38 @@ pub(super) enum Policies {
     },
 }
 
-pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode> {
+pub(super) fn policy(context: &CliContext, arguments: &PolicyCommand) -> Result<ExitCode> {
     let in_force = context.config.policy.as_deref().unwrap_or(SESSION_POLICY);
     match arguments {
-        Policies::Check { command } => return check(context, in_force, command),
-        Policies::Show { name } => {
+        PolicyCommand::Check { command } => return check(context, in_force, command),
+        PolicyCommand::Show { name } => {
             let policy = context.config.policy(name.as_deref().unwrap_or(in_force))?;
             if context.json {
-                Context::print_json(&json!(policy));
+                output::json(&json!(policy));
             } else {
                 output::data((policy.to_toml().trim_end().to_owned() + "\n").as_bytes());
             }
         }
-        Policies::List => {
+        PolicyCommand::List => {
             for name in context.config.policy_names() {
                 let is_in_force = name == in_force;
-                output::told(context.json, json!({ "name": name, "inForce": is_in_force }), || {
-                    format!("{} {name}", if is_in_force { '*' } else { ' ' })
-                });
+                output::print(
+                    context.json,
+                    json!({ "name": name, "inForce": is_in_force }),
+                    || format!("{} {name}", if is_in_force { '*' } else { ' ' }),
+                );
             }
         }
-        Policies::Approved => approved(context),
-        Policies::Forget { number, .. } => forget(context, *number)?,
+        PolicyCommand::Approved => approved(context),
+        PolicyCommand::Forget { number, .. } => forget(context, *number)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn approved(context: &Context) {
+fn approved(context: &CliContext) {
     for (n, approved) in ApprovedCommands::of(&context.config).list().iter().enumerate() {
         let ApprovedCommand { command, cwd, env, place, guarded } = approved;
-        output::told(context.json, json!(approved), || {
+        output::print(context.json, json!(approved), || {
             let env = env.iter().map(|(name, value)| format!("with {name}={value}"));
             let cwd = cwd.iter().map(|cwd| format!("in the folder {cwd}"));
             let unconfined = (!guarded).then(|| "with your rights".to_owned());
@@ -80,7 +82,7 @@ fn approved(context: &Context) {
     }
 }
 
-fn forget(context: &Context, number: Option<usize>) -> Result<()> {
+fn forget(context: &CliContext, number: Option<usize>) -> Result<()> {
     let commands = ApprovedCommands::of(&context.config);
     let all = commands.list();
     let chosen = match number {
@@ -100,9 +102,9 @@ fn forget(context: &Context, number: Option<usize>) -> Result<()> {
     Ok(())
 }
 
-fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
+fn check(context: &CliContext, in_force: &str, command: &str) -> Result<ExitCode> {
     let policy = context.config.policy(in_force)?;
-    // As where commands are confined; without walls nothing keeps git from its repository.
+    // As in the sandbox. Without a sandbox, git can write to its repository.
     let guarded = context.config.sandbox.mode != crate::settings::SandboxMode::Off;
     let explained = policy::explain(&policy, &crate::protocol::ShellCommand::new(command), guarded);
     let decision = &explained.decision;
@@ -116,7 +118,7 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
         whole["policyName"] = json!(policy.name);
         whole["commands"] = json!(commands);
         whole["unreadable"] = json!(explained.unreadable);
-        Context::print_json(&whole);
+        output::json(&whole);
     } else {
         let told = context.ui.bold(verb(decision));
         output::result(told + format!(" under '{}'{}", policy.name, why(decision)));
@@ -145,7 +147,7 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
     }
     Ok(match decision {
         Verdict::Allow => ExitCode::SUCCESS,
-        Verdict::Ask(_) => ExitCode::from(WAITS),
+        Verdict::Ask(_) => ExitCode::from(EXIT_WAITS),
         Verdict::Deny(_) => ExitCode::FAILURE,
     })
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use serde_json::{Value, json};
 
-use super::output::{Terminal, below, name, outcome_json, result, turn_json};
-use super::prompt::{Prompt, Said};
-use super::sessions::said;
-use super::show::Put;
-use super::summary::Mark;
-use super::{Context, keyboard, live, notice, question, show, summary};
+use super::output::{Terminal, indented_below, operation_name, outcome_json, result, turn_json};
+use super::prompt::{Prompt, PromptAnswer};
+use super::sessions::words_message;
+use super::show::CopyScope;
+use super::summary::OutcomeMark;
+use super::{CliContext, keyboard, live, notice, output, question, show, summary};
 use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
 use crate::event::{ClipboardNews, Event, Observer, QuestionPreview, Waiting};
@@ -23,77 +23,77 @@ use crate::session::{Question, Session};
 use crate::terminal::Styled;
 use crate::text::{count, named, visible_line};
 
-/// Said where the terminal's input ended instead of an answer.
+/// The message if the terminal's input ends instead of an answer.
 pub(super) const NO_ANSWER: &str = "\nNo answer; it still waits for your decision.";
 
-/// Typed with Enter while sessions are served, it copies the newest outbox in its brief form.
+/// The key that, followed by Enter, copies the newest outbox in its brief form while sessions are served.
 pub(super) const BRIEF_KEY: &str = "b";
 
 /// Reports turns as they happen.
 pub(super) struct ProgressReporter<'a> {
-    context: &'a Context,
+    context: &'a CliContext,
     /// Whether questions are asked at the terminal while turns continue.
-    puts: bool,
-    /// Whether it serves: then each event is printed, and the ends of turns are announced.
+    asks: bool,
+    /// Whether sessions are served: then events are printed with `--json`, and the person is notified of ends of turns.
     serves: bool,
-    /// Of which turn events are: the name of its session's files, and which of its outboxes was answered.
+    /// The turn that events belong to: the stem of its session, and the sequence number of the answered outbox.
     turn: Option<(String, u32)>,
-    /// The open questions; the first one is shown.
-    open: VecDeque<Open>,
+    /// The open questions. The first one is asked.
+    open: VecDeque<OpenQuestion>,
     prompt: Option<Prompt>,
-    /// Sends events to pages, too.
-    page: Option<ToPages>,
+    /// Also sends events to pages.
+    page: Option<PageSender>,
 }
 
 /// Sends an event to the pages that are open.
-type ToPages = Box<dyn Fn(&Value)>;
+type PageSender = Box<dyn Fn(&Value)>;
 
-/// What was asked.
-struct Open {
+/// A question that waits for an answer at the terminal.
+struct OpenQuestion {
     stem: String,
     question: Question,
-    /// The line that a person answers.
+    /// The line that the person answers.
     line: String,
 }
 
 impl<'a> ProgressReporter<'a> {
-    /// Only reports.
-    pub(super) fn new(context: &'a Context) -> Self {
+    /// Reports turns, but asks nothing and prints no events.
+    pub(super) fn new(context: &'a CliContext) -> Self {
         let open = VecDeque::new();
-        Self { context, puts: false, serves: false, turn: None, open, prompt: None, page: None }
+        Self { context, asks: false, serves: false, turn: None, open, prompt: None, page: None }
     }
 
-    /// Also asks questions if there is a terminal, and prints events with `--json`.
-    pub(super) fn that_serves(context: &'a Context) -> Self {
-        let mut reporter = Self::that_serves_once(context);
-        reporter.puts = !context.json;
+    /// For serving: also asks questions if there is a terminal, and prints events with `--json`.
+    pub(super) fn serving(context: &'a CliContext) -> Self {
+        let mut reporter = Self::serving_once(context);
+        reporter.asks = !context.json;
         reporter
     }
 
     /// The same, and sends events to pages.
     #[cfg(feature = "serve")]
-    pub(super) fn for_page(mut self, page: ToPages) -> Self {
+    pub(super) fn for_page(mut self, page: PageSender) -> Self {
         self.page = Some(page);
         self
     }
 
-    /// The same without the questions.
-    pub(super) fn that_serves_once(context: &'a Context) -> Self {
+    /// The same without questions.
+    pub(super) fn serving_once(context: &'a CliContext) -> Self {
         let mut reporter = Self::new(context);
         reporter.serves = true;
         reporter
     }
 
     /// Prints a warning.
-    pub(super) fn warn(&self, told: &str) {
-        self.context.ui.warning(told);
-        self.emit("warning", || json!({ "message": told }));
+    pub(super) fn warn(&self, message: &str) {
+        self.context.ui.warning(message);
+        self.emit("warning", || json!({ "message": message }));
     }
 
-    /// Prints as events what happened when the project was opened.
-    pub(super) fn repeat(&self, engine: &Engine) {
-        for told in &engine.recovered {
-            self.emit("warning", || json!({ "message": told }));
+    /// Prints events for what happened when the project was opened.
+    pub(super) fn report_opening(&self, engine: &Engine) {
+        for message in &engine.recovered {
+            self.emit("warning", || json!({ "message": message }));
         }
         if let Some(turn) = &engine.taken_up {
             self.emit_outbox(turn);
@@ -105,8 +105,8 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// Prints an event with `--json` while it serves, an object a line, and sends it to pages. docs/scripting.md names
-    /// all.
+    /// While serving, prints an event with `--json`, one object per line, and sends it to pages. docs/scripting.md lists all
+    /// events.
     fn emit(&self, event: &str, value: impl FnOnce() -> Value) {
         if !self.serves || !(self.context.json || self.page.is_some()) {
             return;
@@ -118,14 +118,14 @@ impl<'a> ProgressReporter<'a> {
         }
         value["event"] = event.into();
         if self.context.json {
-            Context::print_json(&value);
+            output::json(&value);
         }
         if let Some(page) = &self.page {
             page(&value);
         }
     }
 
-    /// The newest outbox is written, or the person's words were added to it.
+    /// Emits that the newest outbox was written, or that the person's words were added to it.
     fn emit_outbox(&self, turn: &Turn) {
         if turn.outbox.is_some() {
             self.emit("outbox", || {
@@ -136,32 +136,33 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// Shows what a session asks.
+    /// Shows the question of a session.
     pub(super) fn show(&self, session: &Session, preview: &QuestionPreview) {
         let ui = &self.context.ui;
         if ui.quiet {
             ui.warning(&format!("your decision is needed: {}", question::summary(session)));
         } else {
-            ui.say(Styled::from("\n") + question::told(self.context, ui, session, preview));
+            ui.say(Styled::from("\n") + question::describe(self.context, ui, session, preview));
         }
     }
 
-    /// Asks the first open question, unless that is done or nobody can answer.
-    fn put(&mut self) {
+    /// Asks the first open question, unless one is being asked already. Without a terminal, drops all.
+    fn ask_next(&mut self) {
         let (None, Some(open)) = (&self.prompt, self.open.front()) else { return };
-        self.prompt = Prompt::put(&self.context.ui, &open.line);
+        self.prompt = Prompt::show(&self.context.ui, &open.line);
         if self.prompt.is_none() {
             self.open.clear();
         }
     }
 
     /// Drops questions that were decided elsewhere.
-    fn forget(&mut self, session: &Session) {
+    fn drop_decided(&mut self, session: &Session) {
         let stem = session.stem();
-        let stands = |open: &Open| open.stem != stem || session.question() == Some(&open.question);
-        let was_put = self.prompt.is_some() && !self.open.front().is_none_or(stands);
-        self.open.retain(stands);
-        if was_put {
+        let is_open =
+            |open: &OpenQuestion| open.stem != stem || session.question() == Some(&open.question);
+        let was_asked = self.prompt.is_some() && !self.open.front().is_none_or(is_open);
+        self.open.retain(is_open);
+        if was_asked {
             self.prompt = None;
             self.context.ui.say("\nIt was decided elsewhere.");
         }
@@ -171,7 +172,7 @@ impl<'a> ProgressReporter<'a> {
 impl Drop for ProgressReporter<'_> {
     /// Clears what is drawn in place.
     fn drop(&mut self) {
-        live::nothing();
+        live::clear();
     }
 }
 
@@ -183,7 +184,7 @@ impl Observer for ProgressReporter<'_> {
                 self.turn = Some((session.stem(), session.sequence));
                 let is_pending = session.pending.is_some();
                 self.emit("begin", || json!({ "reply": reply, "goesOn": is_pending }));
-                goes_on();
+                show_at_work();
             }
             Event::StepBegun(step) => self.step_begun(step),
             Event::StepDone(outcome) => self.step_done(outcome),
@@ -191,20 +192,20 @@ impl Observer for ProgressReporter<'_> {
             Event::Warning(warning) => self.warn(warning),
             Event::Serving => notify_systemd(ui, &NotifyState::Ready),
             Event::Stopping => notify_systemd(ui, &NotifyState::Stopping),
-            Event::Idle(waiting) => live::still(waiting_for(context, waiting)),
+            Event::Idle(waiting) => live::show_waiting(waiting_for(context, waiting)),
             Event::ReplyTaken { name, session } => self.reply_taken(name, session),
             Event::ReplyWaits { name, session } => ui.say(format!(
                 "{} waits until you have decided; then session {} continues with it.",
-                shown(name),
+                visible_name(name),
                 session.id
             )),
             Event::FileMoved { name, folder, why } => self.warn(&format!(
                 "{} was moved to {}: {why}",
-                shown(name),
+                visible_name(name),
                 context.display(folder)
             )),
             Event::FileStuck { name, why } => {
-                self.warn(&format!("{} is left where it is: {why}", shown(name)));
+                self.warn(&format!("{} is left where it is: {why}", visible_name(name)));
             }
             Event::Question { session, preview } => self.question(session, preview),
             Event::WordsAdded(turn) => self.words_added(turn),
@@ -232,18 +233,18 @@ impl Observer for ProgressReporter<'_> {
 
 impl Person for ProgressReporter<'_> {
     fn answer(&mut self) -> Answer {
-        self.put();
+        self.ask_next();
         self.copy_on_key();
         let Some(prompt) = &self.prompt else { return Answer::None };
-        let Some(said) = prompt.wait(Duration::ZERO) else { return Answer::Awaited };
+        let Some(answer) = prompt.wait(Duration::ZERO) else { return Answer::Awaited };
         self.prompt = None;
-        match (said, self.open.pop_front()) {
-            (Said::Nothing, _) | (_, None) => {
+        match (answer, self.open.pop_front()) {
+            (PromptAnswer::EndOfInput, _) | (_, None) => {
                 self.context.ui.say(NO_ANSWER);
                 Answer::None
             }
-            (said, Some(Open { stem, question, .. })) => {
-                Answer::Given { stem, decision: Box::new(said.about(&question)) }
+            (answer, Some(OpenQuestion { stem, question, .. })) => {
+                Answer::Given { stem, decision: Box::new(answer.decision_on(&question)) }
             }
         }
     }
@@ -252,15 +253,16 @@ impl Person for ProgressReporter<'_> {
 impl ProgressReporter<'_> {
     /// Copies the newest outbox in its brief form if the person typed the key for that.
     fn copy_on_key(&self) {
-        let is_free = self.puts && self.prompt.is_none();
+        let is_free = self.asks && self.prompt.is_none();
         if !is_free || keyboard::typed_line().is_none_or(|line| line.trim() != BRIEF_KEY) {
             return;
         }
-        live::nothing();
+        live::clear();
         let open = Store::new(&self.context.config.sessions).open_sessions().unwrap_or_default();
         let newest = open.into_iter().find(Session::awaits_reply);
-        let put = |it: Session| show::put(self.context, &it, it.sequence, &Put::Brief);
-        if let Some(Err(e)) = newest.map(put) {
+        let copy =
+            |it: Session| show::copy_outbox(self.context, &it, it.sequence, &CopyScope::Brief);
+        if let Some(Err(e)) = newest.map(copy) {
             self.warn(&e.to_string());
         }
     }
@@ -268,20 +270,20 @@ impl ProgressReporter<'_> {
     fn step_begun(&self, step: &Step) {
         let Asks::Operation(operation) = &step.asks else { return };
         self.context.live_output.clear();
-        let name = name(step.kind(), step.asked.is_some());
+        let name = operation_name(step.kind(), step.asked.is_some());
         self.emit(
             "start",
-            || json!({ "line": step.line, "command": name, "what": what(operation) }),
+            || json!({ "line": step.line, "command": name, "what": operation_subject(operation) }),
         );
         if live::is_on() {
-            let mut what = what(operation);
-            // A guest gives it as a whole.
+            let mut what = operation_subject(operation);
+            // A guest sends the output only at the end.
             if matches!(operation, Operation::Run(_)) && self.context.config.guest.is_some() {
                 what += " (output comes at the end)";
             }
-            live::running(name, &what, &self.context.live_output);
+            live::show_running(name, &what, &self.context.live_output);
         } else if let Operation::Run(run) = operation {
-            // Only a command can take a while.
+            // Only commands can take long.
             self.context.ui.say(format!("   ..   {name:<11}  {}", named(&run.command)));
         }
     }
@@ -291,105 +293,109 @@ impl ProgressReporter<'_> {
         let ui = &self.context.ui;
         self.emit("operation", || {
             let mut value = outcome_json(outcome);
-            value["mark"] = json!(Mark::of(outcome));
+            value["mark"] = json!(OutcomeMark::of(outcome));
             value
         });
-        // What a command did where it may not is no matter of success.
-        let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
-        if outcome.success() && !minds {
+        // Warnings about a command, such as changes of protected files, matter even if it succeeded.
+        let has_warnings = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
+        if outcome.success() && !has_warnings {
             ui.say(ui.outcome(outcome));
         } else {
-            Terminal::put(ui.outcome(outcome));
+            Terminal::print(ui.outcome(outcome));
         }
         if let (Detail::Ran(execution), true) = (&outcome.detail, ui.verbose) {
             let output = tags::output(&execution.output);
             if !output.is_empty() {
-                ui.say(below(&output).trim_start_matches('\n'));
+                ui.say(indented_below(&output).trim_start_matches('\n'));
             }
         }
-        goes_on();
+        show_at_work();
     }
 
     fn reply_taken(&self, name: &OsStr, session: &Session) {
         let ui = &self.context.ui;
-        let (name, Session { sequence, id, .. }) = (shown(name), session);
-        // Beside others it stands apart from them.
+        let (name, Session { sequence, id, .. }) = (visible_name(name), session);
+        // While serving, separate it from the turns before.
         let gap = if self.serves { "\n" } else { "" };
         let told = format!("{gap}{name}, the reply to outbox {sequence} of session {id}:");
         ui.say(ui.bold(&told));
     }
 
     fn turn_ended(&mut self, turn: &Turn) {
-        self.forget(&turn.session);
-        live::nothing();
+        self.drop_decided(&turn.session);
+        live::clear();
         let context = self.context;
         if self.serves {
             self.turn = None;
             self.emit_outbox(turn);
             self.emit("end", || turn_json(context, turn));
-            notice::turned(context, turn);
+            notice::turn_ended(context, turn);
         } else if context.json {
-            Context::print_json(&turn_json(context, turn));
+            output::json(&turn_json(context, turn));
         }
-        if let Some(line) = turn.session.changed.as_deref().and_then(summary::line) {
+        if let Some(line) = turn.session.changed.as_deref().and_then(summary::changes_line) {
             context.ui.say(line);
         }
         match &turn.outbox {
             None if turn.session.is_complete => {
-                context.ui.completed(&turn.session, &context.config.secrets);
+                context.ui.report_completed(&turn.session, &context.config.secrets);
             }
-            // What it asks is shown by itself.
+            // `question` shows what it asks.
             None => {}
             Some(path) => {
-                let weighed = context.weighed(&turn.session);
-                context.ui.say(format!("Next outbox, to paste into the chat{weighed}:"));
+                let token_note = context.token_note(&turn.session);
+                context.ui.say(format!("Next outbox, to paste into the chat{token_note}:"));
                 if !context.json {
                     result(context.display(path));
                 }
             }
         }
         if let (Some(_), Some(open)) = (&self.prompt, self.open.front()) {
-            // It is far up by now.
+            // Repeat the question, which has scrolled away.
             context.ui.prompt(&open.line);
         }
     }
 
     fn question(&mut self, session: &Session, preview: &QuestionPreview) {
-        live::nothing();
+        live::clear();
         self.show(session, preview);
         self.emit("question", || {
             let waiting = question::to_json(self.context, session);
             json!({ "session": session.stem(), "sequence": session.sequence, "waiting": waiting })
         });
         if self.serves {
-            notice::asks(self.context, session);
+            notice::decision_needed(self.context, session);
         }
-        if let (true, Some(question)) = (self.puts, session.question()) {
+        if let (true, Some(question)) = (self.asks, session.question()) {
             let (stem, question) = (session.stem(), question.clone());
-            self.open.push_back(Open { stem, question, line: question::line(session, true) });
-            self.put();
+            self.open.push_back(OpenQuestion {
+                stem,
+                question,
+                line: question::line(session, true),
+            });
+            self.ask_next();
         }
     }
 
     fn clipboard(&self, news: &ClipboardNews<'_>) {
         let copied = match news {
-            ClipboardNews::Copied(path, form, way) => Some((*path, Ok((*form, *way)))),
+            ClipboardNews::Copied(path, form, backend) => Some((*path, Ok((*form, *backend)))),
             ClipboardNews::NotCopied(path, why) => Some((*path, Err(*why))),
             _ => None,
         };
         if let Some((path, done)) = copied {
             self.emit("copied", || show::copied_json(self.context, path, done));
         }
-        match show::told(self.context, news) {
-            Ok(told) => self.context.ui.say(&told),
-            Err(told) => self.warn(&told),
+        match show::clipboard_message(self.context, news) {
+            Ok(message) => self.context.ui.say(&message),
+            Err(message) => self.warn(&message),
         }
     }
 
     fn words_added(&self, turn: &Turn) {
         self.emit_outbox(turn);
         let path = turn.outbox.as_ref().map(|path| format!(" {}", self.context.display(path)));
-        self.context.ui.say(said(self.context, turn) + &path.unwrap_or_default());
+        self.context.ui.say(words_message(self.context, turn) + &path.unwrap_or_default());
     }
 }
 
@@ -400,8 +406,8 @@ fn notify_systemd(ui: &Terminal, state: &NotifyState<'_>) {
     }
 }
 
-/// What an operation is about, in a few words.
-fn what(operation: &Operation) -> String {
+/// The subject of an operation in a few words: its command, pattern or path.
+fn operation_subject(operation: &Operation) -> String {
     match operation {
         Operation::Run(run) => named(&run.command),
         Operation::Search { pattern, .. } => named(pattern),
@@ -409,19 +415,19 @@ fn what(operation: &Operation) -> String {
     }
 }
 
-/// What comes between operations and after them takes a while in a large workspace, or in a guest.
-fn goes_on() {
-    live::running("", "at work", &Arc::default());
+/// Shows that deaddrop is working: between and after operations it may take long in a large workspace or a guest.
+fn show_at_work() {
+    live::show_running("", "at work", &Arc::default());
 }
 
-/// What is waited for, in a line.
-fn waiting_for(context: &Context, Waiting { sessions, unfinished }: &Waiting) -> String {
+/// What the process waits for, as one line.
+fn waiting_for(context: &CliContext, Waiting { sessions, unfinished }: &Waiting) -> String {
     let inbox = context.display(&context.config.inbox);
     let asking = sessions.iter().filter(|session| session.question().is_some()).count();
     let open = sessions.len() - asking;
     let mut what = match (unfinished.first(), open, asking) {
         (Some(first), ..) => {
-            format!("{} is not finished yet: a program is still writing it", shown(first))
+            format!("{} is not finished yet: a program is still writing it", visible_name(first))
         }
         (None, 0, 0) => {
             format!("No session is open; waiting for `deaddrop new` or files in {inbox}/")
@@ -438,7 +444,7 @@ fn waiting_for(context: &Context, Waiting { sessions, unfinished }: &Waiting) ->
     format!("{what} · Ctrl-C stops")
 }
 
-/// The name of a file, for a person.
-fn shown(name: &OsStr) -> String {
+/// A file name with all characters visible.
+fn visible_name(name: &OsStr) -> String {
     visible_line(&name.to_string_lossy()).into_owned()
 }

@@ -1,5 +1,5 @@
-//! A question at the terminal that does not keep anything waiting: a thread listens for the answer,
-//! and stops to when somebody else has decided. Only what is typed by hand after it was shown answers it.
+//! A question at the terminal that blocks nothing: a thread listens for the answer, and stops when somebody else has
+//! decided. Only keys that were typed by hand after the question appeared count as an answer.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::OptionalActions;
 
-use super::keyboard::{CTRL_C, CTRL_D, Key, Keyboard, KeyboardEvent, QUIET, is_in_front};
+use super::keyboard::{CTRL_C, CTRL_D, KeyInput, Keyboard, KeyboardEvent, QUIET, is_in_front};
 use super::output::Terminal;
 use super::{live, rows};
 use crate::session::{ApprovalDecision, Question};
@@ -20,43 +20,43 @@ use crate::terminal::{Stream, Styled};
 const CTRL_U: u8 = 0x15;
 const CTRL_Z: u8 = 0x1a;
 const CTRL_BACKSLASH: u8 = 0x1c;
-/// Where input does not pause within so many reads, nobody is asked.
-const MOST_BEFORE: usize = 100;
+/// If input does not pause within this many reads, the question is not asked.
+const MAX_READS_BEFORE: usize = 100;
 
-/// What a person said to a question.
+/// The person's answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum PromptAnswer {
     /// Yes.
     Yes,
-    /// Yes, whenever this is asked.
+    /// Yes, now and whenever the same is asked again.
     Always,
-    /// An empty line: what the question takes for granted.
+    /// An empty line: the default of the question.
     Blank,
-    /// No, or nothing that is another answer.
+    /// No, or any other text.
     No,
-    /// No, and to whatever else is asked of the same reply.
-    Rest,
-    /// The terminal's input ended: that is no answer.
-    Nothing,
+    /// No, also to all further questions of the same reply.
+    NoToRest,
+    /// The terminal's input ended without an answer.
+    EndOfInput,
 }
 
-/// A question that was put and is not answered yet.
+/// A question that is shown and not answered yet.
 pub(super) struct Prompt {
-    answers: Receiver<Said>,
-    over: Arc<AtomicBool>,
+    answers: Receiver<PromptAnswer>,
+    withdrawn: Arc<AtomicBool>,
     listener: Option<JoinHandle<()>>,
 }
 
 impl Prompt {
-    /// Puts a question; None where there is nobody at a terminal.
-    pub(super) fn put(ui: &Terminal, question: impl Into<Styled>) -> Option<Self> {
+    /// Shows a question; None without a person at a terminal.
+    pub(super) fn show(ui: &Terminal, question: impl Into<Styled>) -> Option<Self> {
         let is_terminal = io::stdin().is_terminal() && Stream::Err.is_terminal();
         if ui.quiet || !is_terminal || !is_in_front(io::stdin()) {
             return None;
         }
-        // What was typed before it was meant for something else, and so is the rest of a paste.
+        // Keys typed before the question, and the rest of a paste, are not meant for it.
         let mut keyboard = Keyboard::open(OptionalActions::Flush).ok()?;
-        let is_quiet = (0..MOST_BEFORE).find_map(|_| match keyboard.read(QUIET / 2) {
+        let is_quiet = (0..MAX_READS_BEFORE).find_map(|_| match keyboard.read(QUIET / 2) {
             Ok(KeyboardEvent::Keys(_)) => None,
             event => Some(matches!(event, Ok(KeyboardEvent::Quiet))),
         });
@@ -64,37 +64,37 @@ impl Prompt {
             return None;
         }
         let (sender, answers) = mpsc::channel();
-        let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
+        let withdrawn = Arc::new(AtomicBool::new(false));
+        let is_withdrawn = Arc::clone(&withdrawn);
         let listen = move || {
-            let said = listen(&mut keyboard, &told);
-            // A signal takes effect now.
+            let answer = listen(&mut keyboard, &is_withdrawn);
+            // A signal that came takes effect now.
             drop(keyboard);
-            // Nobody listens where the question is over.
-            let _ = said.map(|said| sender.send(said));
+            // Nobody receives it if the question was withdrawn.
+            let _ = answer.map(|answer| sender.send(answer));
         };
         let Ok(listener) = thread::Builder::new().name("answer".into()).spawn(listen) else {
             live::release();
             return None;
         };
-        Some(Self { answers, over, listener: Some(listener) })
+        Some(Self { answers, withdrawn, listener: Some(listener) })
     }
 
-    /// What is said within this time, if anything.
-    pub(super) fn wait(&self, time: Duration) -> Option<Said> {
+    /// Waits this long for an answer.
+    pub(super) fn wait(&self, time: Duration) -> Option<PromptAnswer> {
         self.answers.recv_timeout(time).ok()
     }
 
-    /// What is said in the end; nothing where a signal comes first.
-    pub(super) fn answer(self) -> Said {
-        self.answers.recv().unwrap_or(Said::Nothing)
+    /// Waits for the answer. A signal counts as the end of input.
+    pub(super) fn answer(self) -> PromptAnswer {
+        self.answers.recv().unwrap_or(PromptAnswer::EndOfInput)
     }
 }
 
 impl Drop for Prompt {
-    /// Waits for the listener, or it would take the answer to the next question.
+    /// Waits for the listener, which would otherwise take the answer to the next question.
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.withdrawn.store(true, Ordering::Relaxed);
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
         }
@@ -102,60 +102,60 @@ impl Drop for Prompt {
     }
 }
 
-impl Said {
-    /// The decision about `question` that it is; what the question does not offer is a no.
-    pub(super) fn about(self, question: &Question) -> ApprovalDecision {
+impl PromptAnswer {
+    /// The decision that this answer makes about `question`. An answer that the question does not offer is a no.
+    pub(super) fn decision_on(self, question: &Question) -> ApprovalDecision {
         let (approved, further) = match self {
             Self::Yes => (true, false),
             Self::Always if question.ask.always => (true, true),
-            Self::Rest => (false, true),
-            Self::Always | Self::Blank | Self::No | Self::Nothing => (false, false),
+            Self::NoToRest => (false, true),
+            Self::Always | Self::Blank | Self::No | Self::EndOfInput => (false, false),
         };
         ApprovalDecision { question: question.clone(), approved, further, reason: None }
     }
 }
 
-/// What a line says.
-fn meaning(line: &str) -> Said {
+/// Parses a line as an answer.
+fn parse_answer(line: &str) -> PromptAnswer {
     match line.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Said::Yes,
-        "a" | "always" => Said::Always,
-        "r" | "rest" => Said::Rest,
-        "" => Said::Blank,
-        _ => Said::No,
+        "y" | "yes" => PromptAnswer::Yes,
+        "a" | "always" => PromptAnswer::Always,
+        "r" | "rest" => PromptAnswer::NoToRest,
+        "" => PromptAnswer::Blank,
+        _ => PromptAnswer::No,
     }
 }
 
-/// Listens for a line that is typed; None where the question is over, or a signal came.
-fn listen(keyboard: &mut Keyboard, over: &AtomicBool) -> Option<Said> {
+/// Listens for a typed line; None if the question is withdrawn or a signal comes.
+fn listen(keyboard: &mut Keyboard, withdrawn: &AtomicBool) -> Option<PromptAnswer> {
     let (mut line, mut keys) = (String::new(), Vec::new());
-    while !over.load(Ordering::Relaxed) {
+    while !withdrawn.load(Ordering::Relaxed) {
         match keyboard.read(QUIET) {
             Ok(KeyboardEvent::Keys(event)) => {
                 for key in event {
                     match key {
-                        Key::Typed(byte) => keys.push(byte),
-                        Key::Pasted(_) => {}
-                        // A terminal that does not mark it ends there, too.
-                        Key::PasteEnds => keys.clear(),
+                        KeyInput::Typed(byte) => keys.push(byte),
+                        KeyInput::Pasted(_) => {}
+                        // Keys in the same burst as a paste were not typed by hand.
+                        KeyInput::PasteEnds => keys.clear(),
                     }
                 }
             }
             Ok(KeyboardEvent::Quiet) => {
-                if let Some(said) = typed(&std::mem::take(&mut keys), &mut line) {
-                    return Some(said);
+                if let Some(answer) = take_burst(&std::mem::take(&mut keys), &mut line) {
+                    return Some(answer);
                 }
             }
             Ok(KeyboardEvent::Signal) => return None,
-            Ok(KeyboardEvent::Gone) | Err(_) => return Some(Said::Nothing),
+            Ok(KeyboardEvent::Gone) | Err(_) => return Some(PromptAnswer::EndOfInput),
         }
     }
     None
 }
 
-/// Takes keys that came without a pause between them into the line; gives what it says when it ends.
-/// Several lines at once, or a control character among others, were not typed, and count for nothing.
-fn typed(keys: &[u8], line: &mut String) -> Option<Said> {
+/// Adds a burst of keys (without pauses between them) to the line, and returns the answer when the line ends. A burst
+/// with several lines, or with a control character among others, was not typed by hand and is ignored.
+fn take_burst(keys: &[u8], line: &mut String) -> Option<PromptAnswer> {
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
     if let [key, same @ ..] = keys
         && same.iter().all(|other| other == key)
@@ -164,7 +164,7 @@ fn typed(keys: &[u8], line: &mut String) -> Option<Said> {
             CTRL_C => Some(Signal::INT),
             CTRL_BACKSLASH => Some(Signal::QUIT),
             CTRL_Z => Some(Signal::TSTP),
-            CTRL_D if line.is_empty() => return Some(Said::Nothing),
+            CTRL_D if line.is_empty() => return Some(PromptAnswer::EndOfInput),
             _ => None,
         };
         if let Some(signal) = signal {
@@ -190,13 +190,13 @@ fn typed(keys: &[u8], line: &mut String) -> Option<Said> {
                 continue;
             }
         };
-        Stream::Err.erase(rows::wide(&erased));
+        Stream::Err.erase(rows::display_width(&erased));
     }
     if !ends {
         return None;
     }
     let _ = Stream::Err.line(&Styled::default());
-    Some(meaning(line))
+    Some(parse_answer(line))
 }
 
 #[cfg(test)]
@@ -206,25 +206,25 @@ mod tests {
     #[test]
     fn only_a_yes_is_one() {
         for line in ["y", "Y", " yes\r", "YES"] {
-            assert_eq!(meaning(line), Said::Yes, "{line}");
+            assert_eq!(parse_answer(line), PromptAnswer::Yes, "{line}");
         }
-        assert_eq!(meaning("A\r"), Said::Always);
-        assert_eq!(meaning(" rest"), Said::Rest);
-        assert_eq!(meaning(" \r"), Said::Blank);
+        assert_eq!(parse_answer("A\r"), PromptAnswer::Always);
+        assert_eq!(parse_answer(" rest"), PromptAnswer::NoToRest);
+        assert_eq!(parse_answer(" \r"), PromptAnswer::Blank);
         for line in ["n", "no", "yy", "ye", "y n", "yes!", "approved", "да"] {
-            assert_eq!(meaning(line), Said::No, "{line}");
+            assert_eq!(parse_answer(line), PromptAnswer::No, "{line}");
         }
     }
 
     #[test]
     fn only_what_is_typed_by_hand_is_an_answer() {
-        for (bursts, said) in [
-            (&["y\n"][..], Some(Said::Yes)),
-            (&["y", "e", "s", "\r"], Some(Said::Yes)),
-            (&["n", "\u{7f}", "y", "\n"], Some(Said::Yes)),
-            (&["no\u{15}yes\n"], Some(Said::Yes)),
-            (&["\n"], Some(Said::Blank)),
-            (&["\u{4}"], Some(Said::Nothing)),
+        for (bursts, answer) in [
+            (&["y\n"][..], Some(PromptAnswer::Yes)),
+            (&["y", "e", "s", "\r"], Some(PromptAnswer::Yes)),
+            (&["n", "\u{7f}", "y", "\n"], Some(PromptAnswer::Yes)),
+            (&["no\u{15}yes\n"], Some(PromptAnswer::Yes)),
+            (&["\n"], Some(PromptAnswer::Blank)),
+            (&["\u{4}"], Some(PromptAnswer::EndOfInput)),
             (&["y"], None),
             (&["y\ny\n"], None),
             (&["text\ny\n"], None),
@@ -233,8 +233,8 @@ mod tests {
             (&["x", "\u{4}"], None),
         ] {
             let mut line = String::new();
-            let event = bursts.iter().find_map(|burst| typed(burst.as_bytes(), &mut line));
-            assert_eq!(event, said, "{bursts:?}");
+            let event = bursts.iter().find_map(|burst| take_burst(burst.as_bytes(), &mut line));
+            assert_eq!(event, answer, "{bursts:?}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What a turn that waits asks the person, as they read it and as `--json` has it.
+//! The question of a turn that waits for a decision, as text and as JSON.
 
 use serde_json::{Value, json};
 
-use super::Context;
-use super::output::{Terminal, name, preview_json};
-use super::patch::{self, diff, rows as diff_rows};
-use super::rows::{barred, cut, field, squeezed, width};
+use super::CliContext;
+use super::output::{Terminal, operation_name, preview_json};
+use super::patch::{self, diff, diff_rows};
+use super::rows::{behind_bar, cut_squeezed, field, squeeze_blanks, text_width};
 use crate::event::QuestionPreview;
 use crate::policy::Grant;
 use crate::protocol::{Asks, Change, Dialect, Kind, Operation, RelPath, Replacement, ShellCommand};
@@ -14,73 +14,73 @@ use crate::session::{Question, Session};
 use crate::terminal::Styled;
 use crate::text::{count, named, shell_word, visible, visible_line};
 
-/// All that the person should know before they decide: what would be done, why it is asked, and how
-/// to decide.
-pub(super) fn told(
-    context: &Context,
+/// Everything that the person should know before the decision: the operation, the reason, and how to decide.
+pub(super) fn describe(
+    context: &CliContext,
     ui: &Terminal,
     session: &Session,
     preview: &QuestionPreview,
 ) -> Styled {
     let Some(question) = session.question() else { return Styled::default() };
     let id = visible_line(&question.id);
-    let what = kind(session, question.kind);
-    let mut text = ui.bold(&format!("{} waits for your decision about {id}: {what}", who(session)));
+    let what = operation_kind(session, question.kind);
+    let mut text =
+        ui.bold(&format!("{} waits for your decision about {id}: {what}", session_label(session)));
     text.push("\n");
-    let width = width();
+    let width = text_width();
     match session.asked_operation() {
-        Some(Operation::Run(run)) => text.push(command(run, width)),
+        Some(Operation::Run(run)) => text.push(command_rows(run, width)),
         Some(operation) => {
             if let Some(path) = operation.path() {
-                push(&mut text, barred(&visible_line(path.as_str()), width));
+                push_rows(&mut text, behind_bar(&visible_line(path.as_str()), width));
             }
             if preview.rewritten.is_empty() {
-                push(&mut text, written(operation, width));
+                push_rows(&mut text, new_content(operation, width));
             }
         }
-        None => text.push(whole(ui, session, preview, width)),
+        None => text.push(steps(ui, session, preview, width)),
     }
     for file in &preview.rewritten {
-        push(&mut text, diff_rows(ui, &diff(file), width));
+        push_rows(&mut text, diff_rows(ui, &diff(file), width));
     }
     let ask = &question.ask;
     let why = format!("{} ({})", visible_line(&ask.reason), ask.policy);
     text.push(field("Why", &why, width));
-    if let Some(opens) = opens(ask.opens) {
-        text.push(field("Opens", &opens, width));
+    if let Some(opens) = describe_grants(ask.opens) {
+        text.push(field("Grant", &opens, width));
     }
-    text.push(begin(session, width));
-    text.push(format!("  Decide: {}", how(context, session)));
+    text.push(long_subject(session, width));
+    text.push(format!("  Decide: {}", how_to_decide(context, session)));
     text
 }
 
-fn push<T: Into<Styled>>(text: &mut Styled, rows: Vec<T>) {
+fn push_rows<T: Into<Styled>>(text: &mut Styled, rows: Vec<T>) {
     for row in rows {
         text.push(row);
         text.push("\n");
     }
 }
 
-/// What each step of a reply would do, with its commands in full.
-fn whole(ui: &Terminal, session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
+/// What each step of a reply would do, with complete commands.
+fn steps(ui: &Terminal, session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
     let mut text = Styled::default();
     let steps = session.pending.iter().flat_map(|pending| &pending.steps);
     for (step, outcome) in steps.zip(&preview.outcomes) {
-        push(&mut text, barred(ui.preview(outcome).as_str(), width));
+        push_rows(&mut text, behind_bar(ui.preview(outcome).as_str(), width));
         if let Asks::Operation(Operation::Run(run)) = &step.asks {
-            text.push(command(run, width));
+            text.push(command_rows(run, width));
         }
     }
     text
 }
 
-/// What an operation brings to write, where it cannot be shown as a change of what is there.
-fn written(operation: &Operation, width: usize) -> Vec<String> {
+/// The new content that an operation contains, for an operation that cannot be shown as a change of a file.
+fn new_content(operation: &Operation, width: usize) -> Vec<String> {
     let mut rows = Vec::new();
     let mut part = |what: &str, text: &str| {
         rows.push(format!("  {what}"));
         if !text.is_empty() {
-            rows.extend(barred(visible(text).trim_end_matches('\n'), width));
+            rows.extend(behind_bar(visible(text).trim_end_matches('\n'), width));
         }
     };
     match operation {
@@ -104,39 +104,41 @@ fn written(operation: &Operation, width: usize) -> Vec<String> {
     rows
 }
 
-/// How what takes several rows begins: its first may have left the screen.
-fn begin(session: &Session, width: usize) -> String {
-    let Some((key, about)) = about(session) else { return String::new() };
-    let shown = if key == "path" { visible_line(about) } else { visible(about) };
-    if barred(shown.trim_end(), width).len() < 2 {
+/// Repeats the beginning of a command or path that takes several rows: its first row may have left the screen.
+fn long_subject(session: &Session, width: usize) -> String {
+    let Some((key, subject)) = subject(session) else { return String::new() };
+    let shown = if key == "path" { visible_line(subject) } else { visible(subject) };
+    if behind_bar(shown.trim_end(), width).len() < 2 {
         return String::new();
     }
     let label = if key == "path" { "Path" } else { "Command" };
-    let length = count(about.chars().count(), "character");
-    let told = format!("  {label}: {length}, begins '");
-    let first = cut(&visible_line(about.trim_start()), width - told.len() - 1);
-    format!("{told}{first}'\n")
+    let length = count(subject.chars().count(), "character");
+    let lead = format!("  {label}: {length}, begins '");
+    let first = cut_squeezed(&visible_line(subject.trim_start()), width - lead.len() - 1);
+    format!("{lead}{first}'\n")
 }
 
-/// What is asked in so few words that the line which a person answers has room for it.
-pub(super) fn asked(session: &Session, room: usize) -> String {
+/// The operation in at most `room` columns, for the line that the person answers.
+pub(super) fn short(session: &Session, room: usize) -> String {
     let Some(question) = session.question() else { return String::new() };
-    let kind = kind(session, question.kind);
-    match what(session) {
-        Some(what) => format!("{kind} {}", cut(&what, room.saturating_sub(kind.len() + 1).max(16))),
+    let kind = operation_kind(session, question.kind);
+    match quoted_subject(session) {
+        Some(what) => {
+            format!("{kind} {}", cut_squeezed(&what, room.saturating_sub(kind.len() + 1).max(16)))
+        }
         None => kind.to_owned(),
     }
 }
 
 /// The command or the path, in quotes.
-fn what(session: &Session) -> Option<String> {
-    Some(match about(session)? {
+fn quoted_subject(session: &Session) -> Option<String> {
+    Some(match subject(session)? {
         ("path", path) => format!("'{}'", visible_line(path)),
         (_, command) => named(command),
     })
 }
 
-/// The line that a person answers, on one row.
+/// The line that the person answers, on one row.
 pub(super) fn line(session: &Session, with_id: bool) -> String {
     let end = match session.question() {
         Some(Question { step: None, .. }) => ": do it? [y/N] ",
@@ -145,19 +147,19 @@ pub(super) fn line(session: &Session, with_id: bool) -> String {
     };
     let begin = match session.question() {
         Some(question) if with_id => {
-            format!("{} of {}: ", cut(&visible_line(&question.id), 24), session.stem())
+            format!("{} of {}: ", cut_squeezed(&visible_line(&question.id), 24), session.stem())
         }
         _ => String::new(),
     };
-    // The answer has room, too.
-    let room = width().saturating_sub(begin.len() + end.len() + 3);
-    format!("{begin}{}{end}", asked(session, room))
+    // Leave room for the answer.
+    let room = text_width().saturating_sub(begin.len() + end.len() + 3);
+    format!("{begin}{}{end}", short(session, room))
 }
 
-/// A command in full, and all else that is said of it.
-fn command(run: &ShellCommand, width: usize) -> Styled {
+/// The complete command, with its folder, variables and timeout.
+fn command_rows(run: &ShellCommand, width: usize) -> Styled {
     let mut text = Styled::default();
-    push(&mut text, barred(visible(&run.command).trim_end_matches('\n'), width));
+    push_rows(&mut text, behind_bar(visible(&run.command).trim_end_matches('\n'), width));
     if let Some(cwd) = &run.cwd {
         text.push(field("In", &visible_line(cwd.as_str()), width));
     }
@@ -172,11 +174,11 @@ fn command(run: &ShellCommand, width: usize) -> Styled {
     text
 }
 
-/// How to decide from elsewhere: which question is meant is said where others wait.
-pub(super) fn how(context: &Context, session: &Session) -> String {
+/// How to decide by a command. It names the question if others wait, too.
+pub(super) fn how_to_decide(context: &CliContext, session: &Session) -> String {
     let Some(question) = session.question() else { return String::new() };
     let stem = session.stem();
-    // What is not known of the others is told when the person decides.
+    // Errors in reading the others are reported when the person decides.
     let mut others = Store::new(&context.config.sessions).pending().unwrap_or_default();
     others.retain(|other| other.question().is_some() && other.stem() != stem);
     if others.is_empty() {
@@ -184,37 +186,39 @@ pub(super) fn how(context: &Context, session: &Session) -> String {
     }
     let same = |other: &Session| other.question().is_some_and(|asked| asked.id == question.id);
     let of = if others.iter().any(same) { format!(" --session {stem}") } else { String::new() };
-    let id = operand(&question.id);
+    let id = shell_operand(&question.id);
     format!("`deaddrop approve{of} {id}`, or `deaddrop deny{of} --reason TEXT {id}`")
 }
 
-/// A question in a line, for a list.
+/// A question as one line of a list.
 pub(super) fn summary(session: &Session) -> String {
     let Some(question) = session.question() else { return String::new() };
     let id = visible_line(&question.id);
-    let what = what(session).map(|what| format!(" {}", squeezed(&what))).unwrap_or_default();
+    let what = quoted_subject(session)
+        .map(|what| format!(" {}", squeeze_blanks(&what)))
+        .unwrap_or_default();
     format!(
         "{id} of {}: {}{what}: {}",
-        who(session).to_lowercase(),
-        kind(session, question.kind),
+        session_label(session).to_lowercase(),
+        operation_kind(session, question.kind),
         visible_line(&question.ask.reason)
     )
 }
 
-/// What is asked, as `--json` has it; null where nothing is.
-pub(super) fn to_json(context: &Context, session: &Session) -> Value {
+/// The question, as `--json` prints it; null if there is none.
+pub(super) fn to_json(context: &CliContext, session: &Session) -> Value {
     let Some(Question { id, kind: asked, ask, digest, .. }) = session.question() else {
         return Value::Null;
     };
     let mut value = json!({
         "operation": id,
-        "kind": kind(session, *asked),
+        "kind": operation_kind(session, *asked),
         "reason": ask.reason,
         "policy": ask.policy,
         "opens": ask.opens,
     });
-    if let Some((key, about)) = about(session) {
-        value[key] = about.into();
+    if let Some((key, subject)) = subject(session) {
+        value[key] = subject.into();
     }
     value["always"] = ask.always.into();
     value["question"] = digest.as_str().into();
@@ -222,12 +226,12 @@ pub(super) fn to_json(context: &Context, session: &Session) -> Value {
         Some(Operation::Run(run)) => {
             value["cwd"] = run.cwd.as_ref().map(RelPath::as_str).into();
             value["env"] = json!(run.env);
-            // In milliseconds, as operations have it.
+            // In milliseconds, as in the operations dialect.
             let timeout = run.timeout.map(|timeout| u64::try_from(timeout.as_millis()));
             value["timeout"] = timeout.and_then(Result::ok).into();
         }
         Some(_) => {
-            // Where the links on the way lead to.
+            // The target of the links in the path.
             let preview = context.preview_question(session);
             let real = preview
                 .rewritten
@@ -245,39 +249,39 @@ pub(super) fn to_json(context: &Context, session: &Session) -> Value {
     value
 }
 
-/// The session or the run, as a sentence begins with it.
-pub(super) fn who(session: &Session) -> String {
+/// `Session a1b2c3d4` or `Run run_a1b2c3d4`, for the beginning of a sentence.
+pub(super) fn session_label(session: &Session) -> String {
     match session.run {
         None => format!("Session {}", session.id),
         Some(_) => format!("Run {}", session.stem()),
     }
 }
 
-/// What an operation is called in the language of its session.
-pub(super) fn kind(session: &Session, kind: Kind) -> &'static str {
-    name(kind, session.dialect == Dialect::Operations)
+/// The name of an operation in the dialect of its session.
+pub(super) fn operation_kind(session: &Session, kind: Kind) -> &'static str {
+    operation_name(kind, session.dialect == Dialect::Operations)
 }
 
-/// The command or the path, with the name that it has in JSON.
-fn about(session: &Session) -> Option<(&'static str, &str)> {
+/// The command or the path of the asked operation, with its JSON field name.
+fn subject(session: &Session) -> Option<(&'static str, &str)> {
     match session.asked_operation()? {
         Operation::Run(run) => Some(("command", &run.command)),
         operation => Some(("path", operation.path()?.as_str())),
     }
 }
 
-fn opens(opens: Grant) -> Option<String> {
+fn describe_grants(opens: Grant) -> Option<String> {
     let Grant { protected, repository } = opens;
     let parts = [
         (protected, "names that otherwise only you can change, for this operation"),
         (repository, "the repository, so that git can write to it"),
     ];
-    let parts: Vec<_> = parts.iter().filter(|(opens, _)| *opens).map(|(_, told)| *told).collect();
+    let parts: Vec<_> = parts.iter().filter(|(opens, _)| *opens).map(|(_, text)| *text).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// A name of a model's as a shell takes it, whatever it is.
-fn operand(id: &str) -> String {
+/// An ID that the model chose, quoted as an operand for a shell.
+fn shell_operand(id: &str) -> String {
     let options_end = if id.starts_with('-') { "-- " } else { "" };
     format!("{options_end}{}", shell_word(&visible_line(id)))
 }

@@ -1,4 +1,4 @@
-//! `apply` and `next`: one reply, carried out now, from a file, standard input, the terminal or the clipboard.
+//! `apply` and `next`: execute one reply from a file, standard input, the terminal or the clipboard.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::input::Input;
-use super::show::{Put, put};
-use super::{Context, SessionFlag, input};
-use crate::clipboard::{self, Environment, Way};
+use super::input::TextInput;
+use super::show::{CopyScope, copy_outbox};
+use super::{CliContext, SessionFlag, input};
+use crate::clipboard::{self, ClipboardBackend, ClipboardSetup};
 use crate::engine::Selection;
 use crate::error::{Error, Result};
 use crate::inbox::HELD;
@@ -23,7 +23,7 @@ use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-pub(super) struct Apply {
+pub(super) struct ApplyReply {
     /// The reply [default: standard input]
     #[arg(default_value = "-", hide_default_value = true)]
     file: PathBuf,
@@ -31,7 +31,7 @@ pub(super) struct Apply {
     #[arg(long, conflicts_with = "file")]
     clipboard: bool,
     #[command(flatten)]
-    how: How,
+    flags: ReplyFlags,
 }
 
 #[derive(Debug, Args)]
@@ -40,12 +40,12 @@ pub(super) struct Next {
     #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
     from: Option<String>,
     #[command(flatten)]
-    how: How,
+    flags: ReplyFlags,
 }
 
-/// What the person says of a reply that they give by hand.
+/// Flags for a reply that the person gives by hand.
 #[derive(Debug, Args)]
-struct How {
+struct ReplyFlags {
     #[command(flatten)]
     session: SessionFlag,
     /// Execute it even if it has the same text as the reply before
@@ -55,15 +55,15 @@ struct How {
     #[arg(long)]
     force: bool,
     /// Leave out a step, by its place in the list of `check` (repeatable); the model reads the reason
-    #[arg(long, value_name = "N[=REASON]", value_parser = left_out)]
+    #[arg(long, value_name = "N[=REASON]", value_parser = parse_left_out)]
     leave_out: Vec<(usize, String)>,
     /// Only if the reply and the files are as `check --json` saw them (its `state`)
     #[arg(long, value_name = "STATE")]
     as_checked: Option<String>,
 }
 
-/// A step that is left out, with the reason.
-pub(super) fn left_out(given: &str) -> Result<(usize, String), String> {
+/// Parses a step to leave out, with its reason.
+pub(super) fn parse_left_out(given: &str) -> Result<(usize, String), String> {
     let (n, reason) = given.split_once('=').unwrap_or((given, ""));
     match n.parse() {
         Ok(n) if n > 0 => Ok((n, reason.trim().to_owned())),
@@ -71,26 +71,26 @@ pub(super) fn left_out(given: &str) -> Result<(usize, String), String> {
     }
 }
 
-pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
+pub(super) fn next(context: &CliContext, arguments: &Next) -> Result<ExitCode> {
     let (text, name) = match &arguments.from {
         Some(from) => read(context, Path::new(from))?,
         None => from_clipboard(context)?,
     };
-    let (code, id) = carry_out(context, &arguments.how, GivenReply::Text(text), name, true)?;
+    let (code, id) = execute(context, &arguments.flags, GivenReply::Text(text), name, true)?;
     let session = Store::new(&context.config.sessions).load(&id)?;
-    // What was said of it is all there is where it is complete or waits.
+    // A session that is complete or waits for a decision has no outbox to copy.
     if session.awaits_reply() {
-        put(context, &session, session.sequence, &Put::Whole)?;
+        copy_outbox(context, &session, session.sequence, &CopyScope::Whole)?;
     }
     Ok(code)
 }
 
-pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
-    let Apply { file, clipboard: is_copied, how } = arguments;
-    // A reply that lies in the inbox is taken out of it, or it would be carried out once more; so is one
-    // that is held there, or it would go on waiting for the person.
+pub(super) fn apply(context: &CliContext, arguments: &ApplyReply) -> Result<ExitCode> {
+    let ApplyReply { file, clipboard: is_copied, flags } = arguments;
+    // A reply in the inbox must be taken out, or it would be executed again. One that is held there must be taken out, or it
+    // would keep waiting for the person.
     let in_inbox = in_inbox(file, &context.config.inbox);
-    // Before the lock and the handlers of signals: a person may take their time, or press Ctrl-C.
+    // Before the lock and the signal handlers: a person may take their time, or press Ctrl-C.
     let (reply, name) = match in_inbox {
         _ if *is_copied => {
             let (text, name) = from_clipboard(context)?;
@@ -104,26 +104,26 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
             (GivenReply::Text(text), name)
         }
     };
-    carry_out(context, how, reply, name, *is_copied).map(|(code, _)| code)
+    execute(context, flags, reply, name, *is_copied).map(|(code, _)| code)
 }
 
-/// Carries out a reply, and what the person decides about it; gives the id of its session, too. A text that was copied is
-/// refused where it does not look like a reply.
-fn carry_out(
-    context: &Context,
-    how: &How,
+/// Executes a reply and what the person decides about it. Also returns the ID of its session. A text from the clipboard
+/// (`is_copied`) is refused if it does not look like a reply.
+fn execute(
+    context: &CliContext,
+    flags: &ReplyFlags,
     reply: GivenReply,
     name: String,
     is_copied: bool,
 ) -> Result<(ExitCode, String)> {
-    if let (GivenReply::Text(text), true) = (&reply, is_copied && !how.force)
-        && let Some(why) = no_reply(text)
+    if let (GivenReply::Text(text), true) = (&reply, is_copied && !flags.force)
+        && let Some(why) = why_no_reply(text)
     {
         return Err(Error::no_reply(Path::new(&name), why));
     }
-    let session = context.session_id(&how.session)?;
-    let (again, force, state) = (how.again, how.force, how.as_checked.clone());
-    let selection = Selection { state, left_out: how.leave_out.iter().cloned().collect() };
+    let session = context.session_id(&flags.session)?;
+    let (again, force, state) = (flags.again, flags.force, flags.as_checked.clone());
+    let selection = Selection { state, left_out: flags.leave_out.iter().cloned().collect() };
     let request = Request::Apply { reply, name, session, again, force, selection };
     let stop = Stop::on_signals()?;
     let turn = context.request(request, &stop, 0)?;
@@ -131,21 +131,21 @@ fn carry_out(
     Ok((context.conclude(turn, true, &stop)?, id))
 }
 
-/// The text of a reply from a file, standard input or a terminal, and what to call it.
-pub(super) fn read(context: &Context, file: &Path) -> Result<(String, String)> {
+/// Reads a reply from a file, standard input or a terminal. Returns its text and its name in messages.
+pub(super) fn read(context: &CliContext, file: &Path) -> Result<(String, String)> {
     if file == Path::new("-") && input::can_paste() {
         let name = "the terminal";
         let text = input::read_paste(&context.ui)?;
         return Ok((text.map_err(|why| Error::no_reply(Path::new(name), why))?, name.to_owned()));
     }
-    let Input { name, text } = Input::read(file, "read the reply from")?;
+    let TextInput { name, text } = TextInput::read(file, "read the reply from")?;
     let text = text.map_err(|why| Error::no_reply(Path::new(&name), why))?;
     Ok((text, name))
 }
 
-/// Where `file` lies in the inbox, if it does: to be taken, or held.
+/// The path of `file` in the inbox, or among its held replies, if it is there.
 fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
-    // That is standard input.
+    // `-` is standard input.
     let file = Some(file).filter(|file| *file != Path::new("-"))?;
     let file_itself = fs::canonicalize(file).ok()?;
     let mut folders = [inbox.to_owned(), inbox.join(HELD)].into_iter();
@@ -155,20 +155,20 @@ fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
     Some(folder.join(file.file_name()?))
 }
 
-/// What `--force` does to a text that is no reply at a glance.
-const FORCED: &str = "--force executes it all the same";
+/// How to execute a text that does not look like a reply.
+const FORCE_HINT: &str = "--force executes it anyway";
 
-fn from_clipboard(context: &Context) -> Result<(String, String)> {
+fn from_clipboard(context: &CliContext) -> Result<(String, String)> {
     let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
-    let waits = |way: Way| {
+    let waits = |backend: ClipboardBackend| {
         if Stream::Err.is_terminal() {
-            context.ui.say(format!("Waiting for the clipboard ({}) …", way.name()));
+            context.ui.say(format!("Waiting for the clipboard ({}) …", backend.name()));
         }
     };
-    match clipboard::read(&Environment::here(Programs::of(&context.config)), &waits) {
-        Ok((way, Some(text))) => Ok((text, format!("the clipboard ({})", way.name()))),
-        Ok((way, None)) => fail(
-            &format!("the clipboard ({})", way.name()),
+    match clipboard::read(&ClipboardSetup::current(Programs::of(&context.config)), &waits) {
+        Ok((backend, Some(text))) => Ok((text, format!("the clipboard ({})", backend.name()))),
+        Ok((backend, None)) => fail(
+            &format!("the clipboard ({})", backend.name()),
             "it is empty, or contains no text; copy the reply in the chat window first".to_owned(),
         ),
         Err(why) => fail(
@@ -180,19 +180,19 @@ fn from_clipboard(context: &Context) -> Result<(String, String)> {
     }
 }
 
-/// Why a text is most likely not the reply that was to be copied.
-fn no_reply(text: &str) -> Option<String> {
+/// Why a text on the clipboard is most likely not a reply.
+fn why_no_reply(text: &str) -> Option<String> {
     if text.trim().is_empty() {
         return Some("it is empty; copy the reply in the chat window, and try again".to_owned());
     }
     if holds_outbox(text) {
         return Some(format!(
-            "this is (or contains) one of deaddrop's outboxes, not a reply; copy only the reply in the chat window ({FORCED})"
+            "this is (or contains) one of deaddrop's outboxes, not a reply; copy only the reply in the chat window ({FORCE_HINT})"
         ));
     }
-    // In which dialect the session is does not matter: it is understood in either.
+    // Either dialect is recognised, whatever the session's is.
     let holds_none = protocol::read(text, Dialect::Tags).dialect.is_none();
     holds_none.then(|| {
-        format!("it contains no commands, so it is not a reply; copy the whole reply in the chat window ({FORCED}, and the model is told)")
+        format!("it contains no commands, so it is not a reply; copy the whole reply in the chat window ({FORCE_HINT}, and the model is told)")
     })
 }

@@ -1,35 +1,36 @@
-//! How a text stands on the terminal: how wide it is, what of it fits, and the rows that it takes.
+//! Lays out texts on the terminal: measures, cuts and wraps them.
 //!
-//! What deaddrop says itself ends its rows between words. Of a text of a model's, nothing begins a row of its own, and
-//! nothing is pushed out of sight by blanks.
+//! deaddrop's own messages are wrapped between words. A model's text is shown behind a bar, so that no part of it can pass
+//! as a row of deaddrop's, and long runs of blanks are counted, so that they cannot push text out of sight.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::terminal::Stream;
 use crate::text::visible_line;
 
-/// What every row of a model's text begins with.
+/// Begins every row of a model's text.
 pub(super) const BAR: &str = "  | ";
-/// As many blanks in a row are shown as they are.
-const FEW_BLANKS: usize = 8;
-/// The width of a terminal that does not say.
-const USUAL: usize = 80;
-/// Less cannot be written in.
-const NARROWEST: usize = 40;
+/// Longer runs of blanks are shown as a count.
+const MAX_BLANKS: usize = 8;
+/// The width of a terminal that does not report it.
+const DEFAULT_WIDTH: usize = 80;
+/// The least width for texts that need some room.
+const MIN_TEXT_WIDTH: usize = 40;
 
-/// How wide the terminal is, for texts that need some room.
-pub(super) fn width() -> usize {
-    own_width().max(NARROWEST)
+/// The width for texts that need some room: at least [`MIN_TEXT_WIDTH`].
+pub(super) fn text_width() -> usize {
+    terminal_width().max(MIN_TEXT_WIDTH)
 }
 
-/// How wide the terminal is, be it ever so narrow.
-pub(super) fn own_width() -> usize {
-    let said = || std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|width| *width > 0);
-    terminal().or_else(said).unwrap_or(USUAL)
+/// The terminal's width, from the terminal or from COLUMNS.
+pub(super) fn terminal_width() -> usize {
+    let from_environment =
+        || std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|width| *width > 0);
+    reported_width().or_else(from_environment).unwrap_or(DEFAULT_WIDTH)
 }
 
-/// How wide the terminal says that it is.
-pub(super) fn terminal() -> Option<usize> {
+/// The width that the terminal reports.
+pub(super) fn reported_width() -> Option<usize> {
     use rustix::termios::tcgetwinsize;
 
     let sizes = [
@@ -41,12 +42,12 @@ pub(super) fn terminal() -> Option<usize> {
     widths.filter(|width| *width > 0).min()
 }
 
-/// A line, already visible, with its tabs shown and its long runs of blanks counted.
-pub(super) fn squeezed(line: &str) -> String {
+/// Shows tabs and counts long runs of blanks in a line whose other characters are visible.
+pub(super) fn squeeze_blanks(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut run = String::new();
     for c in line.chars() {
-        if is_blank(c) {
+        if is_invisible(c) {
             run.push(c);
         } else {
             end_run(&mut shown, &mut run);
@@ -59,7 +60,7 @@ pub(super) fn squeezed(line: &str) -> String {
 
 fn end_run(shown: &mut String, run: &mut String) {
     let blanks = run.chars().count();
-    if blanks > FEW_BLANKS {
+    if blanks > MAX_BLANKS {
         shown.push_str(&format!("‹{blanks} blanks›"));
     } else {
         shown.push_str(&run.replace('\t', "␉"));
@@ -67,8 +68,8 @@ fn end_run(shown: &mut String, run: &mut String) {
     run.clear();
 }
 
-/// Whether nothing is seen where `c` stands.
-fn is_blank(c: char) -> bool {
+/// Whether `c` is invisible.
+fn is_invisible(c: char) -> bool {
     c.is_whitespace()
         || matches!(
             c,
@@ -83,18 +84,18 @@ fn is_blank(c: char) -> bool {
         )
 }
 
-/// How many columns `c` takes at most: what is wide is not the same at every terminal.
-fn columns(c: char) -> usize {
+/// The most columns that `c` can take: terminals differ in what they show wide.
+fn max_columns(c: char) -> usize {
     if c.is_ascii() { 1 } else { 2 }
 }
 
-/// A squeezed line in pieces of at most `room` columns; at least one. Where it is read and not compared (`at_words`), a
-/// piece ends behind a word if it can.
+/// Splits a line into pieces of at most `room` columns, at least one piece, with blanks squeezed. With `at_words`, pieces
+/// end after words if possible; otherwise they show the line exactly.
 pub(super) fn pieces(line: &str, room: usize, at_words: bool) -> Vec<String> {
-    let (mut pieces, line) = (Vec::new(), squeezed(line));
+    let (mut pieces, line) = (Vec::new(), squeeze_blanks(line));
     let mut rest = &*line;
     loop {
-        let fits = first_of(rest, room);
+        let fits = fitting_bytes(rest, room);
         if fits == rest.len() {
             pieces.push(rest.to_owned());
             return pieces;
@@ -111,24 +112,24 @@ pub(super) fn pieces(line: &str, room: usize, at_words: bool) -> Vec<String> {
     }
 }
 
-/// How many bytes of a line fit in so many columns; its first character always does.
-fn first_of(line: &str, room: usize) -> usize {
+/// How many bytes of a line fit in `room` columns; at least one character.
+fn fitting_bytes(line: &str, room: usize) -> usize {
     let mut taken = 0;
     let mut ends = line.char_indices().filter(|(at, c)| {
-        taken += columns(*c);
+        taken += max_columns(*c);
         taken > room && *at > 0
     });
     ends.next().map_or(line.len(), |(at, _)| at)
 }
 
-/// A visible text in rows that begin with the bar.
-pub(super) fn barred(text: &str, width: usize) -> Vec<String> {
+/// A visible text in rows behind the bar.
+pub(super) fn behind_bar(text: &str, width: usize) -> Vec<String> {
     let room = width - BAR.len();
     let lines = text.split('\n').flat_map(|line| pieces(line, room, false));
     lines.map(|piece| format!("{BAR}{piece}").trim_end().to_owned()).collect()
 }
 
-/// Something that is said of an operation, behind its label; further rows begin with the bar.
+/// A labelled property of an operation. Its further rows begin with the bar.
 pub(super) fn field(label: &str, text: &str, width: usize) -> String {
     let label = format!("  {:<8}", format!("{label}:"));
     let gap = " ".repeat(label.len() - BAR.len());
@@ -136,43 +137,43 @@ pub(super) fn field(label: &str, text: &str, width: usize) -> String {
     format!("{label}{rows}\n")
 }
 
-/// The begin of a line that fits into so many columns.
-pub(super) fn cut(line: &str, room: usize) -> String {
-    begin(&squeezed(line), room)
+/// Cuts a line to `room` columns, with blanks squeezed.
+pub(super) fn cut_squeezed(line: &str, room: usize) -> String {
+    cut_end(&squeeze_blanks(line), room)
 }
 
-/// How many columns a text takes that acts on no terminal.
-pub(super) fn wide(text: &str) -> usize {
+/// The width of a text without control characters, in columns.
+pub(super) fn display_width(text: &str) -> usize {
     text.width()
 }
 
-/// The begin of a line in at most `room` columns, with everything in it visible.
-pub(super) fn begin(line: &str, room: usize) -> String {
+/// The beginning of a line in at most `room` columns, with all characters visible.
+pub(super) fn cut_end(line: &str, room: usize) -> String {
     let line = visible_line(line);
-    if wide(&line) <= room {
+    if display_width(&line) <= room {
         return line.into_owned();
     }
-    let fits = taken(line.chars(), room.saturating_sub(1));
+    let fits = count_fitting(line.chars(), room.saturating_sub(1));
     let begin: String = line.chars().take(fits).collect();
     let more = if room > 0 { "…" } else { "" };
     format!("{}{more}", begin.trim_end())
 }
 
-/// The same of the end of a line of which the begin is not known.
-pub(super) fn end(line: &str, room: usize) -> String {
+/// The end of a line in at most `room` columns. Always begins with `…`, because the beginning of the line is unknown.
+pub(super) fn cut_start(line: &str, room: usize) -> String {
     let line = visible_line(line);
-    let fits = taken(line.chars().rev(), room.saturating_sub(1));
+    let fits = count_fitting(line.chars().rev(), room.saturating_sub(1));
     let skipped = line.chars().count() - fits;
     let end: String = line.chars().skip(skipped).collect();
     let more = if room > 0 { "…" } else { "" };
     format!("{more}{}", end.trim_start())
 }
 
-/// How many of these characters fit.
-fn taken(line: impl Iterator<Item = char>, room: usize) -> usize {
+/// How many of these characters fit in `room` columns.
+fn count_fitting(line: impl Iterator<Item = char>, room: usize) -> usize {
     let mut left = room;
     line.take_while(|c| {
-        // What has no width may join what stands beside it, at most by a column.
+        // A character without a width may widen its neighbour, by at most one column.
         let fits = left.checked_sub(c.width().unwrap_or(1));
         left = fits.unwrap_or_default();
         fits.is_some()
@@ -180,30 +181,30 @@ fn taken(line: impl Iterator<Item = char>, room: usize) -> usize {
     .count()
 }
 
-/// In fewer columns nothing is gained.
-const NARROWEST_FLOW: usize = 20;
-/// A label, or columns of them, ends at most here.
-const LABELS: usize = 24;
+/// Text is not wrapped to fewer columns.
+const MIN_WRAP_WIDTH: usize = 20;
+/// Labels end before this byte of a line.
+const MAX_LABEL: usize = 24;
 
-/// A text whose lines are broken at blanks, so that each row has at most `width` columns; what is in
-/// backticks, and may be copied, stays together. The rows that go on with a line stand below what
-/// follows its label, or are indented by two. A word that is wider than a row is left to the terminal.
-pub(super) fn flowed(text: &str, width: usize) -> String {
-    if width < NARROWEST_FLOW {
+/// Wraps lines at blanks into rows of at most `width` columns. Text in backticks stays together, because it may be copied.
+/// Further rows of a line are aligned with the text after its label, or indented by two. A word that is wider than a row
+/// is left to the terminal.
+pub(super) fn wrap(text: &str, width: usize) -> String {
+    if width < MIN_WRAP_WIDTH {
         return text.to_owned();
     }
-    text.split('\n').map(|line| broken(line, width)).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(|line| wrap_line(line, width)).collect::<Vec<_>>().join("\n")
 }
 
-fn broken(line: &str, width: usize) -> String {
-    if wide(line) <= width {
+fn wrap_line(line: &str, width: usize) -> String {
+    if display_width(line) <= width {
         return line.to_owned();
     }
-    let hang = hang(line, width);
+    let hang = hanging_indent(line, width);
     let (mut text, mut taken) = (String::new(), 0);
     for (n, word) in words(line, width - hang).into_iter().enumerate() {
-        let room = wide(&word);
-        // What ends a question, a blank, begins no row.
+        let room = display_width(&word);
+        // The blank at the end of a question does not begin a row.
         if n > 0 && taken > hang && room > 0 && taken + 1 + room > width {
             text.truncate(text.trim_end_matches(' ').len());
             text.push_str(&format!("\n{}", " ".repeat(hang)));
@@ -218,21 +219,21 @@ fn broken(line: &str, width: usize) -> String {
     text
 }
 
-/// In which column a line goes on in its next row.
-fn hang(line: &str, width: usize) -> usize {
+/// The indentation of a line's further rows.
+fn hanging_indent(line: &str, width: usize) -> usize {
     let leading = line.len() - line.trim_start_matches(' ').len();
     let mut labelled = line.char_indices().filter(|(at, c)| {
-        *c != ' ' && *at > leading && *at <= LABELS && line[..*at].ends_with("  ")
+        *c != ' ' && *at > leading && *at <= MAX_LABEL && line[..*at].ends_with("  ")
     });
-    // A path that has no room there is worth more than the column.
-    let has_room =
-        |hang: &usize| *hang <= width / 2 && line.split(' ').all(|word| wide(word) <= width - hang);
-    let after_label = labelled.next_back().map(|(at, _)| wide(&line[..at]));
+    // Prefer an unbroken path to the alignment.
+    let has_room = |hang: &usize| {
+        *hang <= width / 2 && line.split(' ').all(|word| display_width(word) <= width - hang)
+    };
+    let after_label = labelled.next_back().map(|(at, _)| display_width(&line[..at]));
     after_label.filter(has_room).unwrap_or(leading + 2).min(width / 2)
 }
 
-/// The words of a line, with as many empty ones between them as there are further blanks. What stands in backticks
-/// is one, if it has room in a row.
+/// The words of a line, with an empty word for each further blank. Text in backticks is one word if it fits in a row.
 fn words(line: &str, room: usize) -> Vec<String> {
     let (mut words, mut quoted): (Vec<String>, _) = (Vec::new(), false);
     for word in line.split(' ') {
@@ -243,7 +244,7 @@ fn words(line: &str, room: usize) -> Vec<String> {
         quoted ^= word.matches('`').count() % 2 == 1;
     }
     let split = |word: String| {
-        if wide(&word) > room {
+        if display_width(&word) > room {
             return word.split(' ').map(str::to_owned).collect();
         }
         vec![word]
@@ -258,11 +259,11 @@ mod tests {
     #[test]
     fn every_row_has_the_bar_and_fits() {
         let text = format!("sh ./evil.sh;{}\tx\n\n{}", " ".repeat(500), "宽x".repeat(99));
-        let rows = barred(&text, 40);
+        let rows = behind_bar(&text, 40);
         assert_eq!(rows[0], "  | sh ./evil.sh;‹501 blanks›x");
         for row in &rows {
             assert!(row.starts_with("  |"), "{row}");
-            assert!(row.chars().map(columns).sum::<usize>() <= 40, "{row}");
+            assert!(row.chars().map(max_columns).sum::<usize>() <= 40, "{row}");
         }
         assert_eq!(rows[1], "  |");
         let joined: String = rows[2..].iter().map(|row| &row[BAR.len()..]).collect();
@@ -271,9 +272,9 @@ mod tests {
 
     #[test]
     fn few_blanks_are_shown_as_they_are() {
-        assert_eq!(squeezed("a        b"), "a        b");
-        assert_eq!(squeezed("a         b\u{2800}"), "a‹9 blanks›b\u{2800}");
-        assert_eq!(squeezed("\ta"), "␉a");
+        assert_eq!(squeeze_blanks("a        b"), "a        b");
+        assert_eq!(squeeze_blanks("a         b\u{2800}"), "a‹9 blanks›b\u{2800}");
+        assert_eq!(squeeze_blanks("\ta"), "␉a");
     }
 
     #[test]
@@ -282,22 +283,22 @@ mod tests {
         let rows: Vec<_> = told.lines().collect();
         assert_eq!(rows[0], format!("  Why:    {}", "w".repeat(50)));
         assert_eq!(rows[1], format!("  |       {}", "w".repeat(50)));
-        assert_eq!(cut("ls", 10), "ls");
-        assert_eq!(cut("ls -la /tmp", 10), "ls -la /t…");
+        assert_eq!(cut_squeezed("ls", 10), "ls");
+        assert_eq!(cut_squeezed("ls -la /tmp", 10), "ls -la /t…");
     }
 
     #[test]
     fn lines_are_cut_by_columns_and_not_by_characters() {
-        assert_eq!(begin("short", 5), "short");
-        assert_eq!(begin("shorter", 5), "shor…");
-        assert_eq!(begin("宽宽宽", 6), "宽宽宽");
-        assert_eq!(begin("宽宽宽", 5), "宽宽…");
-        assert_eq!(begin("宽宽宽", 4), "宽…");
-        assert_eq!(begin("a word", 3), "a…");
-        assert_eq!(begin("naïve", 5), "naïve");
-        assert_eq!(begin("e\u{301}e\u{301}e\u{301}", 3), "e\u{301}e\u{301}e\u{301}");
-        assert_eq!(end("宽宽宽", 5), "…宽宽");
-        assert_eq!(end("progress", 5), "…ress");
+        assert_eq!(cut_end("short", 5), "short");
+        assert_eq!(cut_end("shorter", 5), "shor…");
+        assert_eq!(cut_end("宽宽宽", 6), "宽宽宽");
+        assert_eq!(cut_end("宽宽宽", 5), "宽宽…");
+        assert_eq!(cut_end("宽宽宽", 4), "宽…");
+        assert_eq!(cut_end("a word", 3), "a…");
+        assert_eq!(cut_end("naïve", 5), "naïve");
+        assert_eq!(cut_end("e\u{301}e\u{301}e\u{301}", 3), "e\u{301}e\u{301}e\u{301}");
+        assert_eq!(cut_start("宽宽宽", 5), "…宽宽");
+        assert_eq!(cut_start("progress", 5), "…ress");
         for room in 0..9 {
             for line in [
                 "宽x宽y宽",
@@ -305,56 +306,56 @@ mod tests {
                 "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467} xyz",
                 "plain text",
             ] {
-                assert!(wide(&begin(line, room)) <= room, "{line} in {room}");
-                assert!(wide(&end(line, room)) <= room, "{line} in {room}");
+                assert!(display_width(&cut_end(line, room)) <= room, "{line} in {room}");
+                assert!(display_width(&cut_start(line, room)) <= room, "{line} in {room}");
             }
         }
     }
 
     #[test]
     fn nothing_in_a_line_acts_on_the_terminal() {
-        assert_eq!(begin("\u{1b}[31mred\u{1b}[0m\t\u{7}", 40), "␛[31mred␛[0m␉␇");
-        assert_eq!(end("\u{1b}[2J\u{202e}x", 40), "…␛[2J<U+202E>x");
+        assert_eq!(cut_end("\u{1b}[31mred\u{1b}[0m\t\u{7}", 40), "␛[31mred␛[0m␉␇");
+        assert_eq!(cut_start("\u{1b}[2J\u{202e}x", 40), "…␛[2J<U+202E>x");
     }
 
     #[test]
     fn lines_are_broken_between_words() {
         assert_eq!(
-            flowed("a file was changed since, and nothing was touched\nshort", 30),
+            wrap("a file was changed since, and nothing was touched\nshort", 30),
             "a file was changed since, and\n  nothing was touched\nshort"
         );
         let row = "exactly as wide as the row";
-        assert_eq!(flowed(row, row.len()), row);
-        assert_eq!(flowed("宽宽宽宽宽 宽宽宽宽宽 宽", 20), "宽宽宽宽宽\n  宽宽宽宽宽 宽");
+        assert_eq!(wrap(row, row.len()), row);
+        assert_eq!(wrap("宽宽宽宽宽 宽宽宽宽宽 宽", 20), "宽宽宽宽宽\n  宽宽宽宽宽 宽");
         // Blanks that somebody set stay where no row ends.
-        assert_eq!(flowed("a   b        c and more words", 21), "a   b        c and\n  more words");
+        assert_eq!(wrap("a   b        c and more words", 21), "a   b        c and\n  more words");
     }
 
     #[test]
     fn what_has_a_label_goes_on_below_what_follows_it() {
         assert_eq!(
-            flowed("ok  commands    are isolated, all of them", 34),
+            wrap("ok  commands    are isolated, all of them", 34),
             "ok  commands    are isolated, all\n                of them"
         );
-        assert_eq!(flowed("a = 1  (/a/path/of/this)", 20), "a = 1\n  (/a/path/of/this)");
-        assert_eq!(flowed("  Decide: yes or no or else", 20), "  Decide: yes or no\n    or else");
+        assert_eq!(wrap("a = 1  (/a/path/of/this)", 20), "a = 1\n  (/a/path/of/this)");
+        assert_eq!(wrap("  Decide: yes or no or else", 20), "  Decide: yes or no\n    or else");
     }
 
     #[test]
     fn what_may_be_copied_stays_whole() {
         let path = "/a/folder/that/has/a/name/wider/than/this";
-        assert_eq!(flowed(&format!("It is in {path}."), 20), format!("It is in\n  {path}."));
-        assert_eq!(flowed(path, 20), path);
+        assert_eq!(wrap(&format!("It is in {path}."), 20), format!("It is in\n  {path}."));
+        assert_eq!(wrap(path, 20), path);
         assert_eq!(
-            flowed("Then type `deaddrop new x` in it", 20),
+            wrap("Then type `deaddrop new x` in it", 20),
             "Then type\n  `deaddrop new x`\n  in it"
         );
     }
 
     #[test]
     fn a_question_keeps_its_end() {
-        assert_eq!(flowed("Do you agree to that? [y/N] ", 27), "Do you agree to that? [y/N] ");
-        assert_eq!(flowed("Do you agree to that? [y/N] ", 24), "Do you agree to that?\n  [y/N] ");
-        assert_eq!(flowed("a narrow one", 5), "a narrow one");
+        assert_eq!(wrap("Do you agree to that? [y/N] ", 27), "Do you agree to that? [y/N] ");
+        assert_eq!(wrap("Do you agree to that? [y/N] ", 24), "Do you agree to that?\n  [y/N] ");
+        assert_eq!(wrap("a narrow one", 5), "a narrow one");
     }
 }

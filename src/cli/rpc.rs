@@ -1,4 +1,4 @@
-//! `rpc`: a workspace, or any folder, served to programs over JSON-RPC.
+//! `rpc`: serves the workspace, or any folder, to programs over JSON-RPC.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Context;
+use super::CliContext;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::program;
@@ -24,7 +24,7 @@ use crate::workspace::Workspace;
 #[derive(Debug, Args)]
 pub(super) struct Rpc {
     #[command(flatten)]
-    place: Place,
+    endpoint: Endpoint,
     /// Serve this folder instead of the workspace
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -41,7 +41,7 @@ pub(super) struct Rpc {
 /// Where clients come from.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
-struct Place {
+struct Endpoint {
     /// Serve standard input and output (the default)
     #[arg(long)]
     stdio: bool,
@@ -54,7 +54,7 @@ struct Place {
     vsock: Option<u32>,
 }
 
-impl Place {
+impl Endpoint {
     fn at(self) -> At {
         #[cfg(target_os = "linux")]
         if let Some(port) = self.vsock {
@@ -64,8 +64,8 @@ impl Place {
     }
 }
 
-/// `has_policy_flag`: whether the policy was named here; one that the settings name does not apply.
-pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> Result<ExitCode> {
+/// `has_policy_flag`: whether --policy was given. A policy from the settings does not apply.
+pub(super) fn rpc(context: &CliContext, arguments: Rpc, has_policy_flag: bool) -> Result<ExitCode> {
     let config = &context.config;
     let root = Root::of(config, arguments.root.as_deref())?;
     let policy = match &config.policy {
@@ -73,41 +73,40 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
         _ => None,
     };
     let timeout = Duration::from_secs(arguments.command_timeout);
-    let at = arguments.place.at();
+    let at = arguments.endpoint.at();
     let is_stdio = at == At::Stdio;
     let helper = program::own_executable()
         .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
 
     let projects = root.projects(config)?;
-    // Whoever stops it from the moment on that it can be reached finds it going on to its end.
+    // Handle signals before clients can connect, so that a signal always ends it properly.
     let stop = Stop::on_signals()?;
-    // Where that cannot be, nothing is to be made.
+    // Before anything is created, because it may fail.
     let listening = Listening::open(at)?;
-    if root.asked.is_none()
+    if root.requested.is_none()
         && let Err(e) = config.claim_dirs([&config.sessions, &config.inbox])
     {
         context.ui.warning(&format!("{e}. The next start asks whose the folders here are"));
     }
-    let _lock = root.asked.is_none().then(|| Lock::take(config)).transpose()?;
+    let _lock = root.requested.is_none().then(|| Lock::take(config)).transpose()?;
     let borrowed: Result<Vec<_>> = projects.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
-    projects.told.iter().for_each(|told| context.ui.warning(told));
+    projects.told.iter().for_each(|message| context.ui.warning(message));
     sandbox::close_to_commands();
     root.make()?;
     let hidden = root.hidden(config, projects.state)?;
-    // Under a root that holds `/proc`, this process's own memory and environment are there to be read.
+    // If the root contains `/proc`, hide this process's own memory and environment.
     let own = ["/proc/self".to_owned(), format!("/proc/{}", std::process::id())];
     let state: Vec<PathBuf> =
         hidden.iter().cloned().chain(own.into_iter().map(PathBuf::from)).collect();
     let workspace = Workspace::open(&root.path, &state, &config.protected_names)?;
     let mut runner = Runner::of(config, workspace.path(), helper);
     runner.hidden = hidden;
-    // Whoever connects need not be the one whose settings these are, and they may be another's than the
-    // server's own.
+    // The client may be another person than the owner of the settings, and the settings may come from another project.
     runner.shown = None;
-    // There are many at once, and nobody goes on with what they did.
+    // Commands run in parallel, and none is continued after a stop.
     runner.lock = PathBuf::new();
-    let told = format!("Serving {} at {listening}", context.display(workspace.path()));
+    let message = format!("Serving {} at {listening}", context.display(workspace.path()));
 
     let scratch_dir = ScratchDir::make(&root.state)?;
     let state = root.state;
@@ -121,7 +120,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
         stop: stop.clone(),
     })?;
     if !is_stdio {
-        context.ui.say(&told);
+        context.ui.say(&message);
     }
     let ended = listening.serve(served, &stop);
     drop(scratch_dir);
@@ -129,26 +128,29 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
     if stop.is_interrupted() { Err(Error::interrupted()) } else { Ok(ExitCode::SUCCESS) }
 }
 
-/// What is served.
+/// The folder that is served.
 struct Root {
     path: PathBuf,
-    /// What it was called by whoever asked for another one; None is the project's own workspace.
-    asked: Option<PathBuf>,
+    /// The value of --root; None for the project's own workspace.
+    requested: Option<PathBuf>,
     /// deaddrop's own folder for it.
     state: PathBuf,
 }
 
 impl Root {
-    fn of(config: &Config, asked: Option<&Path>) -> Result<Self> {
-        let workspace =
-            Self { path: config.workspace.clone(), asked: None, state: config.sessions.clone() };
-        let Some(asked) = asked else { return Ok(workspace) };
-        let path = asked.canonicalize().map_err(|e| Error::io("open --root", asked, e))?;
+    fn of(config: &Config, requested: Option<&Path>) -> Result<Self> {
+        let workspace = Self {
+            path: config.workspace.clone(),
+            requested: None,
+            state: config.sessions.clone(),
+        };
+        let Some(requested) = requested else { return Ok(workspace) };
+        let path = requested.canonicalize().map_err(|e| Error::io("open --root", requested, e))?;
         if !path.is_dir() {
-            return Err(Error::usage(format!("--root '{}' is not a folder", asked.display())));
+            return Err(Error::usage(format!("--root '{}' is not a folder", requested.display())));
         }
         if let Some(why) = problem_in_git_directory(&path) {
-            return Err(Error::usage(format!("--root '{}': {why}", asked.display())));
+            return Err(Error::usage(format!("--root '{}': {why}", requested.display())));
         }
         if path.parent().is_none() && config.sandbox.mode != SandboxMode::Off {
             return Err(Error::usage(
@@ -159,16 +161,16 @@ impl Root {
             return Ok(workspace);
         }
         let home = user_state_folder().ok_or_else(|| {
-            Error::usage("--root: without HOME deaddrop has no place for its own files; set HOME or XDG_STATE_HOME")
+            Error::usage("--root: without HOME there is no folder for deaddrop's own files; set HOME or XDG_STATE_HOME")
         })?;
         let name = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned();
         let state = home.join("rpc").join(name);
-        Ok(Self { path, asked: Some(asked.to_owned()), state })
+        Ok(Self { path, requested: Some(requested.to_owned()), state })
     }
 
-    /// Makes what is missing.
+    /// Creates missing folders.
     fn make(&self) -> Result<()> {
-        if self.asked.is_none() {
+        if self.requested.is_none() {
             return fs::create_dir_all(&self.path)
                 .map_err(|e| Error::io("make the folder", &self.path, e));
         }
@@ -176,16 +178,16 @@ impl Root {
         made.map_err(|e| Error::io("make the folder", &self.state, e))
     }
 
-    /// The projects of others that it has to do with.
+    /// The other projects around and in the root.
     fn projects(&self, config: &Config) -> Result<Projects> {
-        match &self.asked {
-            Some(asked) => Projects::of(&self.path, asked, config),
+        match &self.requested {
+            Some(requested) => Projects::of(&self.path, requested, config),
             None => Ok(Projects::default()),
         }
     }
 
-    /// What neither paths nor commands reach: also not what is kept for other roots, which this one
-    /// may hold, nor what `others` have for themselves.
+    /// What neither paths nor commands can access: this project's state, the state of other roots within this one, and the
+    /// state of `others`.
     fn hidden(&self, config: &Config, others: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
         let own = config.state().into_iter().chain(registered_within(&self.path)?);
         Ok(own.chain(others).collect())

@@ -1,4 +1,4 @@
-//! `new`, `resume` and `watch`: sessions begun or taken up, and served.
+//! `new`, `resume` and `watch`: begin or continue sessions, and serve them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,11 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::input::Input;
-use super::show::Clips;
-use super::{Context, Opened, ProgressReporter, SessionOperand, WAITS, live, opening, output};
+use super::input::TextInput;
+use super::show::ClipboardFlags;
+use super::{
+    CliContext, EXIT_WAITS, Opened, ProgressReporter, SessionOperand, editor, live, output,
+};
 use crate::atomic;
 use crate::context::check_pattern;
 use crate::daemon::{self, Serve};
@@ -47,7 +49,7 @@ pub(super) struct New {
     #[arg(long)]
     no_contents: bool,
     #[command(flatten)]
-    clips: Clips,
+    clipboard_flags: ClipboardFlags,
     /// Stop after writing the outbox; `deaddrop resume` continues
     #[arg(long, conflicts_with = "clipboard")]
     no_watch: bool,
@@ -70,7 +72,7 @@ pub(super) struct Resume {
     #[arg(long)]
     here: bool,
     #[command(flatten)]
-    clips: Clips,
+    clipboard_flags: ClipboardFlags,
     /// Execute replies that have arrived, and stop
     #[arg(long, conflicts_with = "clipboard")]
     no_watch: bool,
@@ -79,20 +81,20 @@ pub(super) struct Resume {
 #[derive(Debug, Args)]
 pub(super) struct WatchAll {
     #[command(flatten)]
-    clips: Clips,
+    clipboard_flags: ClipboardFlags,
 }
 
-pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
+pub(super) fn new(context: &CliContext, arguments: &New) -> Result<ExitCode> {
     if let Some(id) = &arguments.id
         && (!is_id(id) || context.config.sessions.join(format!("{id}.json")).exists())
     {
         return Err(Error::usage(format!(
-            "--id {id} is no free session id of 8 hexadecimal digits"
+            "--id {id} must be 8 hexadecimal digits that no session has yet"
         )));
     }
     let offer = offer(context, arguments)?;
-    // Last, since it may be written in an editor.
-    let task = task(context, arguments)?;
+    // Last, because the person may write it in an editor.
+    let task = read_task(context, arguments)?;
     let stop = Stop::on_signals()?;
     let new = NewSession {
         task,
@@ -106,7 +108,9 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         return preview(context, new, &stop);
     }
     let request = Request::New(new.clone());
-    let Some(mut engine) = here(context, &request, "begins", arguments.clips, &stop)? else {
+    let Some(mut engine) =
+        open_or_hand_over(context, &request, "begins", arguments.clipboard_flags, &stop)?
+    else {
         return Ok(ExitCode::SUCCESS);
     };
     let unconfined = may_run_unconfined(context, &engine);
@@ -114,39 +118,39 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
     announce(context, &turn, "begins")?;
     if arguments.no_watch {
         engine.shut_down()?;
-        arguments.clips.copy_once(context, &turn.session)?;
+        arguments.clipboard_flags.copy_once(context, &turn.session)?;
         return Ok(ExitCode::SUCCESS);
     }
-    serve(context, &mut engine, &Serve::One(turn.session.id), arguments.clips, &stop)
+    serve(context, &mut engine, &Serve::One(turn.session.id), arguments.clipboard_flags, &stop)
 }
 
-/// Opens the project to do this; None where the process that serves it has done it, which is told.
-fn here(
-    context: &Context,
+/// Opens the project for a request; None if the process that serves it has handled the request, which is reported.
+fn open_or_hand_over(
+    context: &CliContext,
     request: &Request,
     verb: &str,
-    clips: Clips,
+    clipboard_flags: ClipboardFlags,
     stop: &Stop,
 ) -> Result<Option<Engine>> {
     let turn = match context.open_or_hand_over(request, stop)? {
-        Opened::Here(engine) => return Ok(Some(*engine)),
-        Opened::Elsewhere(done) => done.turn,
+        Opened::Local(engine) => return Ok(Some(*engine)),
+        Opened::HandedOver(done) => done.turn,
     };
     announce(context, &turn, verb)?;
     context.ui.say("The running deaddrop will execute the replies.");
-    clips.copy_once(context, &turn.session)?;
+    clipboard_flags.copy_once(context, &turn.session)?;
     Ok(None)
 }
 
-/// Shows the first outbox that a session would have.
-fn preview(context: &Context, new: NewSession, stop: &Stop) -> Result<ExitCode> {
+/// Shows the first outbox that the session would have.
+fn preview(context: &CliContext, new: NewSession, stop: &Stop) -> Result<ExitCode> {
     let turn = context.request(Request::Preview(new), stop, 0)?;
     let path = turn.outbox.unwrap_or_default();
     let text = atomic::read_own_text(&path).map_err(|e| Error::io("read", &path, e))?;
     fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))?;
     if context.json {
         let [shown, outlined] = outbox::files_of_first(&text);
-        Context::print_json(&json!({
+        output::json(&json!({
             "tokens": turn.session.tokens, "shown": shown, "outlined": outlined, "text": text,
         }));
     } else {
@@ -155,7 +159,7 @@ fn preview(context: &Context, new: NewSession, stop: &Stop) -> Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> {
+pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let named = context.session_id(&arguments.session.flag())?;
     let mut engine = match &arguments.reopen {
@@ -165,7 +169,13 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
                 "--reopen needs the session's id, as in `deaddrop resume a1b2c3d4 --reopen \"Now add division\"`; `deaddrop status` lists the sessions",
             ))?;
             let request = Request::Reopen { session, text: text.clone() };
-            match here(context, &request, "goes on", arguments.clips, &stop)? {
+            match open_or_hand_over(
+                context,
+                &request,
+                "continues",
+                arguments.clipboard_flags,
+                &stop,
+            )? {
                 Some(engine) => engine,
                 None => return Ok(ExitCode::SUCCESS),
             }
@@ -174,9 +184,9 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     let mut session = match named {
         Some(id) => engine.store.load(&id)?,
         None => match newest_open(context, &engine) {
-            // What was left to do is done, and it was the last there was.
+            // Opening the project finished an interrupted turn, and its session was the last open one.
             Err(e) if e.is_no_open_session() && !engine.recovered.is_empty() => {
-                ProgressReporter::that_serves_once(context).repeat(&engine);
+                ProgressReporter::serving_once(context).report_opening(&engine);
                 context.ui.say("Nothing more is open.");
                 return Ok(ExitCode::SUCCESS);
             }
@@ -186,7 +196,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     match engine.check_workspace(&session) {
         Err(_) if arguments.here => {
             session.workspace = engine.workspace_name();
-            session = engine.say(session, MOVED)?.session;
+            session = engine.say(session, MOVED_NOTE)?.session;
         }
         checked => checked?,
     }
@@ -202,31 +212,33 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
             }
         }
     }
-    // The outbox of one that waits was answered: it is to be decided, not pasted.
+    // If it waits for a decision, its outbox has been answered and must not be pasted again.
     let outbox = session.pending.is_none().then(|| engine.outbox_path(&session));
     let id = session.id.clone();
-    announce(context, &Turn { session, outbox }, "goes on")?;
+    announce(context, &Turn { session, outbox }, "continues")?;
     if arguments.no_watch {
-        let mut reporter = ProgressReporter::that_serves_once(context);
-        reporter.repeat(&engine);
+        let mut reporter = ProgressReporter::serving_once(context);
+        reporter.report_opening(&engine);
         daemon::serve_once(&mut engine, &Serve::One(id.clone()), &stop, &mut reporter)?;
         drop(reporter);
         let session = engine.store.load(&id)?;
-        // Others may decide while the person here thinks about it.
+        // Release the lock, so that other processes can decide in the meantime.
         drop(engine);
         return match session.question() {
             _ if stop.is_asked() => Err(Error::interrupted()),
-            None => arguments.clips.copy_once(context, &session).map(|()| ExitCode::SUCCESS),
+            None => {
+                arguments.clipboard_flags.copy_once(context, &session).map(|()| ExitCode::SUCCESS)
+            }
             Some(_) => match context.ask(&session, &stop)? {
                 Some(turn) => context.conclude(turn, true, &stop),
-                None => Ok(ExitCode::from(WAITS)),
+                None => Ok(ExitCode::from(EXIT_WAITS)),
             },
         };
     }
-    serve(context, &mut engine, &Serve::One(id), arguments.clips, &stop)
+    serve(context, &mut engine, &Serve::One(id), arguments.clipboard_flags, &stop)
 }
 
-pub(super) fn watch(context: &Context, arguments: &WatchAll) -> Result<ExitCode> {
+pub(super) fn watch(context: &CliContext, arguments: &WatchAll) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut engine = context.open(stop.clone())?;
     for session in engine.store.open_sessions()? {
@@ -240,53 +252,53 @@ pub(super) fn watch(context: &Context, arguments: &WatchAll) -> Result<ExitCode>
         }
         context.ui.say(format!("Session {}: {}", session.id, first_line(&session.task)));
         let outbox = (!waits).then(|| engine.outbox_path(&session));
-        name_outbox(context, &Turn { session, outbox });
+        print_outbox(context, &Turn { session, outbox });
     }
-    serve(context, &mut engine, &Serve::All, arguments.clips, &stop)
+    serve(context, &mut engine, &Serve::All, arguments.clipboard_flags, &stop)
 }
 
 fn serve(
-    context: &Context,
+    context: &CliContext,
     engine: &mut Engine,
     whom: &Serve,
-    clips: Clips,
+    clipboard_flags: ClipboardFlags,
     stop: &Stop,
 ) -> Result<ExitCode> {
     if let Some(guest) = engine.guest_label() {
         context.ui.say(format!("Everything is executed in the guest '{guest}'."));
     }
-    let mut reporter = ProgressReporter::that_serves(context);
-    live::heed(stop);
+    let mut reporter = ProgressReporter::serving(context);
+    live::stop_drawing_on(stop);
     if !live::is_on() {
         let inbox = context.display(engine.inbox.folder());
         context.ui.say(format!(
             "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` continues)"
         ));
     }
-    reporter.repeat(engine);
-    if daemon::serve(engine, whom, clips.into(), stop, &mut reporter)? {
+    reporter.report_opening(engine);
+    if daemon::serve(engine, whom, clipboard_flags.into(), stop, &mut reporter)? {
         Ok(ExitCode::SUCCESS)
     } else {
-        // The line that is drawn in place has taken the `^C` with it.
+        // If a line was drawn in place, its removal also removed the `^C`.
         let line = if live::is_on() { "" } else { "\n" };
         context.ui.say(format!("{line}Stopped. `deaddrop resume` continues."));
         Err(Error::interrupted())
     }
 }
 
-/// What the model is told of a session that goes on in another workspace.
-const MOVED: &str = "The session goes on in another folder than before: look at the files that there are now before you change any.";
+/// Tells the model that the session continues in another workspace.
+const MOVED_NOTE: &str = "The session continues in another folder than before. Look at the files that exist now before you change any.";
 
-/// So many names of files are said.
-const NAMES: usize = 6;
+/// How many files are named.
+const MAX_NAMES: usize = 6;
 
-/// Says which files the first outbox shows and outlines, and how to add more.
-fn say_context(context: &Context, outbox: &Path) {
+/// Reports which files the first outbox shows and outlines, and how to add more.
+fn report_contents(context: &CliContext, outbox: &Path) {
     let text = fs::read_to_string(outbox).unwrap_or_default();
     let [shown, outlined] = outbox::files_of_first(&text);
     let named = [("shows", &shown), ("outlines", &outlined)];
     for (verb, files) in named.into_iter().filter(|(_, files)| !files.is_empty()) {
-        let named = first_of(files, NAMES, files.len());
+        let named = first_of(files, MAX_NAMES, files.len());
         context.ui.say(format!("It {verb} {}: {named}", count(files.len(), "file")));
     }
     if !outlined.is_empty() {
@@ -294,19 +306,19 @@ fn say_context(context: &Context, outbox: &Path) {
     }
 }
 
-/// Prints the path of the outbox; as JSON, as an event, that the session is served from now on, as it is.
-fn name_outbox(context: &Context, turn: &Turn) {
+/// Prints the path of the outbox. With --json, prints an event that the session is served from now on.
+fn print_outbox(context: &CliContext, turn: &Turn) {
     if context.json {
         let mut value = output::turn_json(context, turn);
         value["event"] = "session".into();
-        Context::print_json(&value);
+        output::json(&value);
     } else if let Some(path) = &turn.outbox {
         output::result(context.display(path));
     }
 }
 
-/// Says what to do with the outbox of a session.
-fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
+/// Reports a session, and what to do with its outbox.
+fn announce(context: &CliContext, turn: &Turn, verb: &str) -> Result<()> {
     let id = &turn.session.id;
     let task = first_line(&turn.session.task);
     context.ui.say(context.ui.bold(&format!("Session {id} {verb}: {task}")));
@@ -318,22 +330,21 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
             _ => format!("{id}_reply.txt (other sessions are open, so its name says which)"),
         };
         if turn.session.sequence == 1 {
-            say_context(context, path);
+            report_contents(context, path);
         }
         context.ui.say(format!(
             "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
-            context.weighed(&turn.session),
+            context.token_note(&turn.session),
             context.display(&context.config.inbox)
         ));
     }
-    name_outbox(context, turn);
+    print_outbox(context, turn);
     Ok(())
 }
 
-/// Where no sandbox is to be had, asks whether commands may run without one. Nobody is asked who
-/// cannot answer, and no answer is a no.
-fn may_run_unconfined(context: &Context, engine: &Engine) -> bool {
-    // What a guest's commands may do is for its owner to say.
+/// Without a sandbox, asks whether commands may run unconfined. Without a terminal or an answer, they may not.
+fn may_run_unconfined(context: &CliContext, engine: &Engine) -> bool {
+    // The guest's owner decides about its commands.
     if engine.guest_label().is_some() {
         return false;
     }
@@ -346,7 +357,7 @@ fn may_run_unconfined(context: &Context, engine: &Engine) -> bool {
     for reason in confinement.why() {
         ui.say(format!("  {}", visible_line(&reason)));
     }
-    let yes = ui.agreement(
+    let yes = ui.confirm(
         "Run the commands of this session with your rights? They could read and change your files and use the network [y/N] ",
     ) == Some(true);
     ui.say(if yes {
@@ -357,7 +368,7 @@ fn may_run_unconfined(context: &Context, engine: &Engine) -> bool {
     yes
 }
 
-fn newest_open(context: &Context, engine: &Engine) -> Result<Session> {
+fn newest_open(context: &CliContext, engine: &Engine) -> Result<Session> {
     if let Some(newest) = engine.store.open_sessions()?.into_iter().next() {
         return Ok(newest);
     }
@@ -366,16 +377,16 @@ fn newest_open(context: &Context, engine: &Engine) -> Result<Session> {
     Err(Error::no_open_session(&context.config.sessions, complete))
 }
 
-fn task(context: &Context, arguments: &New) -> Result<String> {
+fn read_task(context: &CliContext, arguments: &New) -> Result<String> {
     let text = match (&arguments.task_file, arguments.task.as_slice()) {
         (Some(path), _) => {
             fs::read_to_string(path).map_err(|e| Error::io("read the task from", path, e))?
         }
         (None, [only]) if only == "-" => {
-            let Input { name, text } = Input::read(Path::new(only), "read the task from")?;
+            let TextInput { name, text } = TextInput::read(Path::new(only), "read the task from")?;
             text.map_err(|why| Error::usage(format!("the task: {name}: {why}")))?
         }
-        (None, []) => opening::written(context, "the task")?,
+        (None, []) => editor::write_text(context, "the task")?,
         (None, words) => words.join(" "),
     };
     if text.trim().is_empty() {
@@ -386,12 +397,12 @@ fn task(context: &Context, arguments: &New) -> Result<String> {
     Ok(text)
 }
 
-/// What of the workspace's contents the first outbox is to show.
-fn offer(context: &Context, arguments: &New) -> Result<Option<Offer>> {
+/// The files that the first outbox should show; None if it should show none.
+fn offer(context: &CliContext, arguments: &New) -> Result<Option<Offer>> {
     for (flag, patterns) in [("include", &arguments.include), ("exclude", &arguments.exclude)] {
         for pattern in patterns {
             check_pattern(pattern).map_err(|why| {
-                Error::usage(format!("--{flag} '{pattern}' is no pattern: {why}"))
+                Error::usage(format!("--{flag} '{pattern}' is not a valid pattern: {why}"))
             })?;
         }
     }
@@ -400,7 +411,7 @@ fn offer(context: &Context, arguments: &New) -> Result<Option<Offer>> {
     Ok((wants && !arguments.no_contents).then_some(Offer { include, exclude }))
 }
 
-/// The first line of a task, for a terminal.
+/// The first line of a task, shortened and visible.
 pub(super) fn first_line(task: &str) -> String {
     let task = task.trim();
     let line = visible_line(task.lines().next().unwrap_or_default()).into_owned();

@@ -1,13 +1,14 @@
-//! `status`, `log`, `say` and `close`: which sessions there are, how each stands, and words for the model.
+//! `status`, `log`, `say` and `close`: lists sessions, shows their state and history, adds words for the model, ends
+//! sessions.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
-use super::locate::By;
+use super::locate::ProjectSource;
 use super::serving::first_line;
-use super::{Context, SessionFlag, SessionOperand, output, question, summary};
+use super::{CliContext, SessionFlag, SessionOperand, output, question, summary};
 
 use crate::atomic;
 use crate::engine::{Turn, TurnDiffs, Which};
@@ -26,14 +27,14 @@ use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-pub(super) struct Status {
+pub(super) struct ShowStatus {
     #[command(flatten)]
     session: SessionOperand,
 }
 
-impl Status {
-    /// Whether it is about one session, and not about which there are.
-    pub(super) fn is_of_one(&self) -> bool {
+impl ShowStatus {
+    /// Whether it is about one session, rather than a list of all.
+    pub(super) fn is_about_one(&self) -> bool {
         self.session.flag().id.is_some()
     }
 }
@@ -62,15 +63,15 @@ pub(super) struct Say {
     session: SessionFlag,
 }
 
-fn list(context: &Context) -> Result<ExitCode> {
+fn list(context: &CliContext) -> Result<ExitCode> {
     let store = Store::new(&context.config.sessions);
     let (sessions, damaged) = store.list()?;
-    // Of runs, those that somebody has to do something about.
+    // Only runs that wait for somebody.
     let runs: Vec<Session> =
         store.pending()?.into_iter().filter(|session| session.run.is_some()).collect();
     for session in runs.iter().chain(&sessions) {
         if context.json {
-            Context::print_json(&to_json(context, session));
+            output::json(&to_json(context, session));
             continue;
         }
         let Session { id, sequence, updated_at, task, .. } = session;
@@ -82,14 +83,14 @@ fn list(context: &Context) -> Result<ExitCode> {
         });
     }
     if runs.is_empty() && sessions.is_empty() && damaged.is_empty() {
-        let where_to = match context.by {
-            By::Nothing => "There is no project here or above",
-            By::Here | By::Search => "There are no sessions here yet",
+        let what = match context.source {
+            ProjectSource::Missing => "There is no project here or above",
+            ProjectSource::Direct | ProjectSource::Ancestor => "There are no sessions here yet",
         };
-        context.ui.say(format!("{where_to}; `deaddrop new \"your task\"` starts one."));
+        context.ui.say(format!("{what}; `deaddrop new \"your task\"` starts one."));
     }
     if !context.json {
-        held(context).into_iter().for_each(output::prose);
+        held_replies(context).into_iter().for_each(output::prose);
     }
     for error in &damaged {
         context.ui.error(&error.to_string());
@@ -97,7 +98,7 @@ fn list(context: &Context) -> Result<ExitCode> {
     Ok(if damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> {
+pub(super) fn status(context: &CliContext, arguments: &ShowStatus) -> Result<ExitCode> {
     let flag = arguments.session.flag();
     if flag.id.is_none() {
         return list(context);
@@ -107,25 +108,25 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         let mut value = to_json(context, &session);
         let results = output::outcomes(&session).iter().map(output::outcome_json);
         value["results"] = results.collect::<Vec<_>>().into();
-        value["sandbox"] = sandbox(context, &session).into();
-        value["withinTurn"] = is_cut_off(context, &session).into();
+        value["sandbox"] = describe_sandbox(context, &session).into();
+        value["withinTurn"] = is_interrupted(context, &session).into();
         value["toSay"] = session.words_to_say().cloned().collect::<Vec<_>>().into();
         value["added"] = session.words_added().into();
         value["held"] = inbox::held(&context.config.inbox).into();
-        Context::print_json(&value);
+        output::json(&value);
         return Ok(ExitCode::SUCCESS);
     }
     let row = |label: &str, text: &str| {
         output::prose(format!("{:<10}{text}", format!("{label}:")));
     };
     let state = match state(&session) {
-        "open" if is_cut_off(context, &session) => {
+        "open" if is_interrupted(context, &session) => {
             "open, stopped within a turn: `deaddrop resume` continues it"
         }
         "open" => "open, waiting for a reply",
         state => state,
     };
-    output::prose(format!("{}: {state}", question::who(&session)));
+    output::prose(format!("{}: {state}", question::session_label(&session)));
     if session.run.is_none() {
         row("Task", &first_line(&session.task));
     }
@@ -138,7 +139,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         row("Outbox", &format!("{}{missing}", context.display(&outbox)));
     }
     row("Policy", &session.policy);
-    row("Sandbox", &sandbox(context, &session));
+    row("Sandbox", &describe_sandbox(context, &session));
     if let Some(summary) = &session.summary {
         row("Summary", &first_line(summary));
     }
@@ -148,19 +149,19 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         output::prose("Last reply:");
         outcomes.iter().for_each(|outcome| output::prose(ui.outcome(outcome)));
     }
-    // What was added may have come after the outbox was pasted.
+    // The words may have been added after the outbox was pasted.
     session.words_added().iter().for_each(|words| row("Added", &first_line(words)));
     session.words_to_say().for_each(|words| row("To say", &first_line(words)));
-    held(context).into_iter().for_each(output::prose);
+    held_replies(context).into_iter().for_each(output::prose);
     if session.question().is_some() {
         let preview = context.preview_question(&session);
-        output::prose(question::told(context, &ui, &session, &preview));
+        output::prose(question::describe(context, &ui, &session, &preview));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line on the replies that are held, of whatever session; None where there are none.
-fn held(context: &Context) -> Option<String> {
+/// A line about the replies that are held, for any session; None if there are none.
+fn held_replies(context: &CliContext) -> Option<String> {
     let replies = match inbox::held(&context.config.inbox).len() {
         0 => return None,
         1 => "1 reply".to_owned(),
@@ -168,14 +169,14 @@ fn held(context: &Context) -> Option<String> {
     };
     let folder = context.display(&context.config.inbox.join(inbox::HELD));
     Some(format!(
-        "Held:     {replies} in {folder}/; a note beside each says why, and `deaddrop apply --force FILE` executes it all the same"
+        "Held:     {replies} in {folder}/; a note beside each says why, and `deaddrop apply --force FILE` executes it anyway"
     ))
 }
 
-/// Whether a turn of the session was begun, and nobody is at work on it.
-fn is_cut_off(context: &Context, session: &Session) -> bool {
+/// Whether a turn of the session was begun but not finished, and no process is working on it.
+fn is_interrupted(context: &CliContext, session: &Session) -> bool {
     let Config { sessions, .. } = &context.config;
-    // Whoever holds the lock may be in the middle of it.
+    // The process that holds the lock may be working on it.
     if Lock::is_held(&context.config) {
         return false;
     }
@@ -183,12 +184,12 @@ fn is_cut_off(context: &Context, session: &Session) -> bool {
     let Ok(contents) = journal::read(&bytes) else { return false };
     let history = History::read(&contents.payloads).unwrap_or_default();
     history.unfinished.is_some_and(|turn| {
-        // What is decided is as good as done.
+        // A committed turn counts as done.
         turn.commit.is_none() && turn.begin.session.stem() == session.stem()
     })
 }
 
-/// Where a session or a run stands, in a few words.
+/// The state of a session or a run, in a few words.
 fn state(session: &Session) -> &'static str {
     match (session.is_complete, &session.pending) {
         (true, _) => "complete",
@@ -198,8 +199,8 @@ fn state(session: &Session) -> &'static str {
     }
 }
 
-/// What confines the commands of a session, in one line.
-fn sandbox(context: &Context, session: &Session) -> String {
+/// The confinement of a session's commands, in one line.
+fn describe_sandbox(context: &CliContext, session: &Session) -> String {
     if let Some(guest) = &context.config.guest {
         return format!("the sandbox of the guest '{}'; `deaddrop doctor` asks it", guest.label());
     }
@@ -213,18 +214,18 @@ fn sandbox(context: &Context, session: &Session) -> String {
     }
 }
 
-pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
+pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
     let session = named_or_newest(context, &arguments.session)?;
     let entries = log::read(&context.config.sessions, &session.id)?;
     let undone = log::undone(&entries);
-    let known = TurnDiffs::of(&context.config, &session, &entries).map_err(|e| e.to_string());
-    let files = |sequence| files(known.as_ref().map_err(Clone::clone)?, sequence);
-    let begun = begun(&session);
-    if entries.is_empty() && begun.is_none() {
+    let diffs = TurnDiffs::of(&context.config, &session, &entries).map_err(|e| e.to_string());
+    let files = |sequence| changed_files(diffs.as_ref().map_err(Clone::clone)?, sequence);
+    let waiting = waiting_entry(&session);
+    if entries.is_empty() && waiting.is_none() {
         context.ui.say(format!("No reply to session {} has been executed yet.", session.stem()));
     }
-    for entry in entries.iter().chain(&begun) {
-        let waits = begun.as_ref().is_some_and(|begun| begun.sequence == entry.sequence);
+    for entry in entries.iter().chain(&waiting) {
+        let waits = waiting.as_ref().is_some_and(|waiting| waiting.sequence == entry.sequence);
         let is_undone = undone.contains(&entry.sequence);
         let left = log::ignored(&entries, &entry.undid);
         if context.json {
@@ -239,14 +240,16 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
             if waits {
                 value["waiting"] = question::to_json(context, &session);
             }
-            Context::print_json(&value);
+            output::json(&value);
             continue;
         }
         let what = entry.back().unwrap_or_else(|| entry.work());
         let LogEntry { sequence, at, reply, failed, interrupted, .. } = entry;
         let mut line = format!("{sequence:>4}  {at}  {what}");
-        let how = || match session.question() {
-            Some(_) => format!("waits for your decision: {}", question::how(context, &session)),
+        let status = || match session.question() {
+            Some(_) => {
+                format!("waits for your decision: {}", question::how_to_decide(context, &session))
+            }
             None => "decided; whoever began it continues it".to_owned(),
         };
         for (holds, words) in [
@@ -259,7 +262,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
             line.push_str(if holds { &words } else { "" });
         }
         if waits {
-            line.push_str(&format!(" so far, {}", how()));
+            line.push_str(&format!(" so far, {}", status()));
         }
         output::prose(format!("{line}  ({})", visible_line(reply)));
         if context.ui.verbose {
@@ -269,21 +272,21 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
                 }
                 Err(why) => output::prose(format!("        {why}")),
             }
-            let beside = summary::beside(entry, left.as_ref());
-            beside.iter().for_each(|line| output::result(format!("        {line}")));
+            let unkept = summary::unkept_lines(entry, left.as_ref());
+            unkept.iter().for_each(|line| output::result(format!("        {line}")));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which files and folders a turn changed, as a line each; else why that is not known.
-fn files(turns: &TurnDiffs, sequence: u32) -> std::result::Result<Vec<String>, String> {
+/// The files and folders that a turn changed, one per line, or why they are unknown.
+fn changed_files(turns: &TurnDiffs, sequence: u32) -> std::result::Result<Vec<String>, String> {
     let shown = turns.shown(Which::One(sequence)).map_err(|e| e.to_string())?;
-    Ok(summary::lines(&shown.told()))
+    Ok(summary::change_lines(&shown.told()))
 }
 
-/// What a turn that waits has come to so far, as the log will have it.
-fn begun(session: &Session) -> Option<LogEntry> {
+/// A log entry for the turn that waits, with its outcomes so far.
+fn waiting_entry(session: &Session) -> Option<LogEntry> {
     let pending = session.pending.as_ref()?;
     Some(LogEntry {
         sequence: session.sequence,
@@ -293,7 +296,7 @@ fn begun(session: &Session) -> Option<LogEntry> {
     })
 }
 
-pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
+pub(super) fn say(context: &CliContext, arguments: &Say) -> Result<ExitCode> {
     let request = Request::Say {
         text: arguments.text.join(" "),
         session: context.session_id(&arguments.session)?,
@@ -302,16 +305,16 @@ pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
     if context.json {
         let mut value = to_json(context, &turn.session);
         value["saysIt"] = turn.outbox.is_some().into();
-        Context::print_json(&value);
+        output::json(&value);
     }
-    context.ui.say(said(context, &turn));
+    context.ui.say(words_message(context, &turn));
     if let (Some(path), false) = (&turn.outbox, context.json) {
         output::result(context.display(path));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn close(context: &Context, arguments: &Close) -> Result<ExitCode> {
+pub(super) fn close(context: &CliContext, arguments: &Close) -> Result<ExitCode> {
     let id = context.session_id(&arguments.session.flag())?.ok_or_else(|| {
         Error::usage("name the session, as in `deaddrop close ID`; `deaddrop status` lists them")
     })?;
@@ -323,19 +326,19 @@ pub(super) fn close(context: &Context, arguments: &Close) -> Result<ExitCode> {
     let request = Request::Close { session: id.clone(), delete: arguments.delete };
     let turn = context.request(request, &Stop::on_signals()?, 0)?;
     if context.json {
-        Context::print_json(&to_json(context, &turn.session));
+        output::json(&to_json(context, &turn.session));
     }
     let done = if arguments.delete { "is removed" } else { "is closed" };
     context.ui.say(format!("Session {id} {done}."));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which outbox says what the person has said, and what they have to do for it.
-pub(super) fn said(context: &Context, Turn { session, outbox }: &Turn) -> String {
+/// Says which outbox contains the person's words, and what the person has to do.
+pub(super) fn words_message(context: &CliContext, Turn { session, outbox }: &Turn) -> String {
     match outbox {
         Some(_) => format!(
             "Your words are now at the end of the newest outbox{}. If you have already pasted it, copy it again (a reply to the older text still counts; the next outbox then repeats your words):",
-            context.weighed(session)
+            context.token_note(session)
         ),
         None => format!(
             "Outbox {} of session {} will contain your words, after {}.",
@@ -349,8 +352,8 @@ pub(super) fn said(context: &Context, Turn { session, outbox }: &Turn) -> String
     }
 }
 
-/// The named session, or the newest open one, or the newest. Where others are open as well, says which it is.
-pub(super) fn named_or_newest(context: &Context, flag: &SessionFlag) -> Result<Session> {
+/// The named session, or the newest open one, or the newest. Says which it is if several are open.
+pub(super) fn named_or_newest(context: &CliContext, flag: &SessionFlag) -> Result<Session> {
     let store = Store::new(&context.config.sessions);
     if let Some(id) = context.session_id(flag)? {
         return store.load_stem(&id);
@@ -368,13 +371,13 @@ pub(super) fn named_or_newest(context: &Context, flag: &SessionFlag) -> Result<S
     match (newest, damaged.into_iter().next()) {
         (Some(session), _) => Ok(session.clone()),
         (None, Some(error)) => Err(error),
-        // Runs are looked at where somebody has to do something about them, and nothing else is there.
+        // Without sessions, it is a run that waits for somebody.
         (None, None) => (store.pending()?.into_iter().next())
             .ok_or_else(|| Error::no_open_session(&context.config.sessions, None)),
     }
 }
 
-fn to_json(context: &Context, session: &Session) -> serde_json::Value {
+fn to_json(context: &CliContext, session: &Session) -> serde_json::Value {
     let outbox = context.config.outbox.join(session.outbox_name());
     json!({
         "session": session.stem(),

@@ -1,5 +1,5 @@
-//! `config`: the settings in force and where each was made, changes that keep comments, and consent to those of a project.
-//! Works also where they are not in order, so that they can be put right.
+//! `config`: shows the settings in force and their origins, changes them without losing comments, and records consent.
+//! Also works with invalid settings, so that they can be corrected.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,8 +8,8 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::arguments::Global;
-use super::init::can_be_used;
-use super::locate::{By, Location, is_broad};
+use super::init::check_writable;
+use super::locate::{Location, ProjectSource, is_broad};
 use super::output::{self, Terminal};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
@@ -21,7 +21,7 @@ use crate::terminal::Styled;
 use crate::text::visible_line;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Asked {
+pub(super) enum ConfigCommand {
     /// List all settings, their values and where they come from
     Show {
         /// List only settings that differ from their defaults
@@ -67,12 +67,12 @@ pub(super) enum Asked {
     },
 }
 
-pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<ExitCode> {
+pub(super) fn settings(command: ConfigCommand, global: &Global, ui: &Terminal) -> Result<ExitCode> {
     let (named, json) = (global.project.clone(), global.json);
-    match asked {
-        Asked::Show { changed } => {
-            let place = found(named)?;
-            if place.by == By::Nothing {
+    match command {
+        ConfigCommand::Show { changed } => {
+            let place = find_project(named)?;
+            if place.source == ProjectSource::Missing {
                 ui.say("There is no project here or above; in a new one here it would be:");
             }
             let mut settings = effective_settings(&place.project)?;
@@ -82,19 +82,19 @@ pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<E
                 ui.warning("settings marked `needs consent` are not in force; `deaddrop config allow` records your consent");
             }
         }
-        Asked::Get { key } => {
+        ConfigCommand::Get { key } => {
             settings::check_name(&key, &format!("config get {key}"))?;
-            let place = found(named)?;
+            let place = find_project(named)?;
             let name = settings::canonical(&key);
             let settings = effective_settings(&place.project)?;
             let Some(found) = settings.iter().find(|setting| setting.name == name) else {
                 ui.say(format!("{key} is not set"));
                 return Ok(ExitCode::FAILURE);
             };
-            output::told(json, to_json(found), || bare(&found.value).join("\n"));
+            output::print(json, to_json(found), || plain_values(&found.value).join("\n"));
         }
-        Asked::Path { own } => {
-            let file = match project(own, named)? {
+        ConfigCommand::Path { own } => {
+            let file = match settings_project(own, named)? {
                 Some(project) => Some(project.join(settings::FILE)),
                 None => settings::user_settings_file(),
             };
@@ -102,22 +102,22 @@ pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<E
                 Error::usage("without HOME there is no file of your own settings")
             })?;
             let path = file.display().to_string();
-            output::told(json, json!({ "path": path, "exists": file.exists() }), || &*path);
+            output::print(json, json!({ "path": path, "exists": file.exists() }), || &*path);
             if !file.exists() {
                 ui.say("It does not exist yet; `deaddrop config set` creates it.");
             }
         }
-        Asked::Allow => return allow(&whole_project(named)?, ui, json),
-        Asked::Deny => return deny(&whole_project(named)?, ui),
-        Asked::Set { key, value, force, own } => {
-            let project = project(own, named)?;
+        ConfigCommand::Allow => return allow(&canonical_project(named)?, ui, json),
+        ConfigCommand::Deny => return deny(&canonical_project(named)?, ui),
+        ConfigCommand::Set { key, value, force, own } => {
+            let project = settings_project(own, named)?;
             let missing = check_folder(project.as_deref(), &key, &value, force)?;
             let set = |project: Option<&Path>| settings::set(project, &key, &value).map(Some);
             change(project.as_deref(), &key, ui, json, set)?;
-            missing.iter().for_each(|told| ui.warning(told));
+            missing.iter().for_each(|warning| ui.warning(warning));
         }
-        Asked::Unset { key, own } => {
-            let project = project(own, named)?;
+        ConfigCommand::Unset { key, own } => {
+            let project = settings_project(own, named)?;
             let unset = |project: Option<&Path>| settings::unset(project, &key);
             change(project.as_deref(), &key, ui, json, unset)?;
         }
@@ -125,36 +125,36 @@ pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<E
     Ok(ExitCode::SUCCESS)
 }
 
-/// The project that is meant, unless its settings are gone: others would be made in their place.
-fn found(named: Option<PathBuf>) -> Result<Location> {
+/// Finds the project. Fails if its settings file is gone: a command would create another one in its place.
+fn find_project(named: Option<PathBuf>) -> Result<Location> {
     let place = Location::find(named)?;
-    // Wrong settings are there, and are told by whoever reads them.
+    // Invalid settings exist, and are reported when they are used.
     if let Ok(config) = Config::load_untrusted(&place.project) {
         config.check_settings_file()?;
     }
     Ok(place)
 }
 
-/// Whose file is meant: that of the project, or none for the person's own.
-fn project(own: bool, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
-    if own { Ok(None) } else { whole_project(named).map(Some) }
+/// The project whose settings file is meant; None for the person's own file.
+fn settings_project(own: bool, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
+    if own { Ok(None) } else { canonical_project(named).map(Some) }
 }
 
-/// The whole path of the project.
-fn whole_project(named: Option<PathBuf>) -> Result<PathBuf> {
-    let Location { project, by, .. } = found(named)?;
-    if by == By::Nothing {
+/// The canonical path of the project.
+fn canonical_project(named: Option<PathBuf>) -> Result<PathBuf> {
+    let Location { project, source, .. } = find_project(named)?;
+    if source == ProjectSource::Missing {
         return Err(Error::no_project(&project));
     }
     project.canonicalize().map_err(|e| Error::io("open the project", &project, e))
 }
 
-/// What was agreed to before a change; None where the settings could not be read.
-fn agreed(project: Option<&Path>) -> Option<Consent> {
+/// The consent to the project's settings; None if they cannot be read.
+fn current_consent(project: Option<&Path>) -> Option<Consent> {
     Config::load(project?, settings::Layer::default()).ok().map(|(_, consent)| consent)
 }
 
-/// Changes a setting, has that count as agreed to, and says who does not know of it yet.
+/// Changes a setting, records it as consented to, and warns if a running deaddrop does not use it yet.
 fn change(
     project: Option<&Path>,
     key: &str,
@@ -162,21 +162,21 @@ fn change(
     json: bool,
     write: impl FnOnce(Option<&Path>) -> Result<Option<PathBuf>>,
 ) -> Result<()> {
-    let before = agreed(project);
+    let before = current_consent(project);
     let Some(file) = write(project)? else {
         ui.say(format!("{key} is not set there; nothing changed."));
         return Ok(());
     };
     if json {
-        output::json(&json!({ "name": key, "path": file.display().to_string() }).to_string());
+        output::json(&json!({ "name": key, "path": file.display().to_string() }));
     }
     ui.say(format!("{} is changed.", file.display()));
     let Some(project) = project else { return Ok(()) };
     if Config::load_untrusted(project).is_ok_and(|config| Lock::is_held(&config)) {
         ui.warning("a running deaddrop uses this after its next start");
     }
-    let Some(now) = agreed(Some(project)) else { return Ok(()) };
-    // Of settings that could not be read nobody knows what was agreed to.
+    let Some(now) = current_consent(Some(project)) else { return Ok(()) };
+    // If the settings could not be read before, the earlier consent is unknown.
     follow_consent(before.as_ref().unwrap_or(&now), &now, &[key], ui)
 }
 
@@ -184,14 +184,14 @@ fn show(settings: &[EffectiveSetting], ui: &Terminal, json: bool) {
     let width = settings.iter().map(|setting| setting.name.len()).max().unwrap_or_default();
     for setting in settings {
         if json {
-            output::json(&to_json(setting).to_string());
+            output::json(&to_json(setting));
             continue;
         }
         let EffectiveSetting { name, origin, about, source, allowed, .. } = setting;
         let origin = if *source == Source::Default { "default" } else { origin };
         let waits = if *allowed { "" } else { ", needs consent" };
         let line = format!("{name:<width$} = {}  ({origin}{waits})", setting.toml());
-        // Somebody else may have written it.
+        // Somebody else may have written the value.
         output::prose(&*visible_line(&line));
         if ui.verbose && !about.is_empty() {
             output::prose(format!("{:width$}   {about}", ""));
@@ -210,22 +210,22 @@ fn to_json(setting: &EffectiveSetting) -> Value {
     })
 }
 
-/// A value as a script takes it: a line, or one for each item.
-fn bare(value: &Value) -> Vec<String> {
+/// A value for a script: one line, or one per item.
+fn plain_values(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
-        Value::Array(items) => items.iter().flat_map(bare).collect(),
+        Value::Array(items) => items.iter().flat_map(plain_values).collect(),
         other => vec![other.to_string()],
     }
 }
 
-/// The folder that usually exists before.
+/// The only folder setting whose folder should already exist.
 const WORKSPACE: &str = "workspace_dir";
 
-/// A warning if the workspace does not exist with `key` set to `words`.
+/// Checks the new value of a folder setting. Returns a warning if it is the workspace and does not exist.
 ///
 /// # Errors
-/// The folder is not one, or cannot be made; or, without `force`, the workspace is far more than a project.
+/// The folder is not a folder or cannot be made, or, without `force`, the workspace is far more than a project.
 fn check_folder(
     project: Option<&Path>,
     key: &str,
@@ -236,7 +236,7 @@ fn check_folder(
     let (true, [word]) = (is_folder, words) else { return Ok(None) };
     let folder = match project {
         Some(project) => project.join(word),
-        // In the person's own file it differs between projects.
+        // A relative path in the person's own file is a different folder in each project.
         None if Path::new(word).is_absolute() => PathBuf::from(word),
         None => return Ok(None),
     };
@@ -259,11 +259,11 @@ fn check_folder(
     if word.trim().is_empty() || folder.is_dir() {
         return Ok(None);
     }
-    can_be_used(&folder)
+    check_writable(&folder)
         .map_err(|e| Error::config(format!("config set {key}"), format!("{e}; nothing changed")))?;
     let shown = visible_line(&folder.display().to_string()).into_owned();
-    let told = format!("{shown} does not exist; it is created, empty, at the next start");
-    Ok(Some(told).filter(|_| key == WORKSPACE))
+    let warning = format!("{shown} does not exist; it is created, empty, at the next start");
+    Ok(Some(warning).filter(|_| key == WORKSPACE))
 }
 
 /// Asks at a terminal whether the person consents, and refuses settings without consent.
@@ -285,9 +285,9 @@ pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal)
     };
     let question = Styled::from(format!("{} {what}:\n{lines}", consent.subject()));
     let question = question + ui.bold(asks) + " [y/N] ";
-    match ui.agreement(question) {
+    match ui.confirm(question) {
         Some(true) => consent.allow(config)?,
-        // They have just read what it is.
+        // The question has just listed them.
         Some(false) => {
             return Err(Error::usage(format!(
                 "nothing was done without your consent. Change {}, or consent: answer `y`, or run `deaddrop config allow`",
@@ -297,7 +297,7 @@ pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal)
         }
         None => return consent.require(),
     }
-    ui.say("You will not be asked again; `deaddrop config deny` withdraws your consent.");
+    ui.say("You will not be command again; `deaddrop config deny` withdraws your consent.");
     Ok(())
 }
 
@@ -307,7 +307,7 @@ fn allow(project: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
     for weakening in consent.weakenings().iter().chain(consent.untrusted_data()) {
         let Weakening { name, value, origin, does, .. } = weakening;
         let value = json!({ "name": name, "value": value, "origin": origin, "does": does });
-        output::told(json, value, || weakening.line());
+        output::print(json, value, || weakening.line());
     }
     if consent.weakenings().is_empty() && consent.untrusted_data().is_none() {
         ui.say("Nothing here needs your consent.");
@@ -332,10 +332,10 @@ fn deny(project: &Path, ui: &Terminal) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Counts what the person has just set (`keys`) as consent. Warns if something else in the file needs consent.
+/// Records consent to the settings that the person has just set (`keys`). Warns if others in the file need consent.
 ///
 /// # Errors
-/// It cannot be recorded.
+/// The consent cannot be recorded.
 pub(super) fn follow_consent(
     before: &Consent,
     now: &Consent,

@@ -1,4 +1,5 @@
-//! `show`: prints an outbox or a part of it, copies it, opens it, or names its file; and what is told of the clipboard.
+//! `show`: prints an outbox or a part of it, copies it, opens it, or prints the path of its file. Also words messages about
+//! the clipboard.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -7,8 +8,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::sessions::named_or_newest;
-use super::{Context, SessionFlag, opening, output, question};
-use crate::clipboard::{self, Environment, Way};
+use super::{CliContext, SessionFlag, editor, output, question};
+use crate::clipboard::{self, ClipboardBackend, ClipboardSetup};
 use crate::daemon::Clip;
 use crate::engine::pasted_outbox;
 use crate::error::{Error, Result};
@@ -41,7 +42,7 @@ pub(super) struct Show {
     path: bool,
 }
 
-pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
+pub(super) fn show(context: &CliContext, arguments: &Show) -> Result<ExitCode> {
     let session = named_or_newest(context, &arguments.session)?;
     if session.run.is_some() {
         return Err(Error::usage(format!(
@@ -55,18 +56,18 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         path.metadata().map_err(|e| Error::io("find the outbox", &path, e))?;
     }
     if arguments.open {
-        return opening::open(context, &path);
+        return editor::open(context, &path);
     }
     if arguments.path {
         let path = context.display(&path);
         let value = json!({ "session": session.id, "sequence": sequence, "path": path });
-        output::told(context.json, value, || &*path);
+        output::print(context.json, value, || &*path);
         return Ok(ExitCode::SUCCESS);
     }
     let is_answered = sequence == session.sequence && !session.awaits_reply();
     if arguments.copy {
-        let how = arguments.part.map_or(Put::Whole, Put::Part);
-        if !put(context, &session, sequence, &how)? && !context.json {
+        let scope = arguments.part.map_or(CopyScope::Whole, CopyScope::Part);
+        if !copy_outbox(context, &session, sequence, &scope)? && !context.json {
             output::result(context.display(&path));
         }
         if is_answered {
@@ -82,13 +83,16 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     if is_answered && !session.is_complete {
         let how = match session.question() {
             Some(_) => {
-                format!("the next one follows your decision: {}", question::how(context, &session))
+                format!(
+                    "the next one follows your decision: {}",
+                    question::how_to_decide(context, &session)
+                )
             }
             None => "the next one follows when its turn is done".to_owned(),
         };
         context.ui.say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
     }
-    let cut = arguments.part.map(|asked| cut(context, &text, asked)).transpose()?;
+    let cut = arguments.part.map(|asked| select_part(context, &text, asked)).transpose()?;
     if let Some(OutboxPart { text, part, of }) = &cut {
         let characters = count(parts::length(text), "character");
         context.ui.say(match of {
@@ -98,7 +102,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     }
     let shown = cut.as_ref().map_or(&text, |cut| &cut.text);
     if context.json {
-        Context::print_json(&json!({
+        output::json(&json!({
             "session": session.id,
             "sequence": sequence,
             "path": context.display(&path),
@@ -113,15 +117,15 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The part of an outbox that is asked for.
-fn cut(context: &Context, outbox: &str, asked: PartNumber) -> Result<OutboxPart> {
+/// The part of an outbox with this number.
+fn select_part(context: &CliContext, outbox: &str, asked: PartNumber) -> Result<OutboxPart> {
     parts::part(outbox, asked, context.config.part_characters)
         .map_err(|e| Error::usage(format!("--part: {e}")))
 }
 
-/// What is done with the clipboard while sessions are served.
+/// How the clipboard is used while sessions are served.
 #[derive(Debug, Clone, Copy, Args)]
-pub(super) struct Clips {
+pub(super) struct ClipboardFlags {
     /// Copy each new outbox to the clipboard
     #[arg(long)]
     copy: bool,
@@ -130,30 +134,30 @@ pub(super) struct Clips {
     clipboard: bool,
 }
 
-impl From<Clips> for Clip {
-    fn from(clips: Clips) -> Self {
+impl From<ClipboardFlags> for Clip {
+    fn from(clips: ClipboardFlags) -> Self {
         Self { copies: clips.copy || clips.clipboard, takes: clips.clipboard }
     }
 }
 
-impl Clips {
-    /// The flags of a command line that say the same.
+impl ClipboardFlags {
+    /// The same as command line flags.
     pub(super) fn flags(self) -> Vec<&'static str> {
         let flags = [("--copy", self.copy), ("--clipboard", self.clipboard)];
         flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect()
     }
 
-    /// Copies the outbox of a session that is not served any longer, if that is wished.
-    pub(super) fn copy_once(self, context: &Context, session: &Session) -> Result<()> {
+    /// If wanted, copies the outbox of a session that this process does not serve.
+    pub(super) fn copy_once(self, context: &CliContext, session: &Session) -> Result<()> {
         if Clip::from(self).copies && session.awaits_reply() {
-            put(context, session, session.sequence, &Put::Whole)?;
+            copy_outbox(context, session, session.sequence, &CopyScope::Whole)?;
         }
         Ok(())
     }
 }
 
-/// What of an outbox is put on the clipboard.
-pub(super) enum Put {
+/// Which part or form of an outbox is copied.
+pub(super) enum CopyScope {
     /// All of it.
     Whole,
     /// Its brief form, while sessions are served.
@@ -162,25 +166,30 @@ pub(super) enum Put {
     Part(parts::PartNumber),
 }
 
-/// Puts an outbox of a session on the clipboard, or a part of it, and says what is next.
+/// Copies an outbox or a part of it to the clipboard, and says what to do next.
 ///
-/// It takes the first way there is: the desktop's clipboard (Wayland, X11), the terminal's clipboard (OSC 52, also
-/// over SSH); returns whether there is one.
-pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<bool> {
+/// Uses the first backend that works: the desktop's clipboard (Wayland, X11), then the terminal's (OSC 52, also over SSH).
+/// Returns whether one worked.
+pub(super) fn copy_outbox(
+    context: &CliContext,
+    session: &Session,
+    sequence: u32,
+    scope: &CopyScope,
+) -> Result<bool> {
     let id = &session.id;
     let path = context.config.outbox.join(outbox_name(id, sequence));
-    let (asked, is_served) = match how {
-        Put::Whole => (None, false),
-        Put::Brief => (None, true),
-        Put::Part(asked) => (Some(*asked), false),
+    let (asked, is_served) = match scope {
+        CopyScope::Whole => (None, false),
+        CopyScope::Brief => (None, true),
+        CopyScope::Part(asked) => (Some(*asked), false),
     };
     let wants_brief = context.config.brief || is_served;
     let (text, form) = pasted_outbox(&context.config, session, sequence, wants_brief)?;
     let OutboxPart { text, part, of } = match asked {
         None => OutboxPart { text, part: 1, of: 1 },
-        Some(asked) => cut(context, &text, asked)?,
+        Some(asked) => select_part(context, &text, asked)?,
     };
-    let done = clipboard::copy(&text, &Environment::here(Programs::of(&context.config)));
+    let done = clipboard::copy(&text, &ClipboardSetup::current(Programs::of(&context.config)));
     let tokens = tokens::about(&text, context.config.max_tokens);
     let brief = if form.is_brief { " --brief" } else { "" };
     let next = asked.filter(|_| part < of).map(|asked| {
@@ -188,7 +197,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         format!("deaddrop show {sequence} --session {id} --copy{brief} --part {}{of}", part + 1)
     });
     if context.json {
-        let copied = done.as_ref().map(|way| (&form, *way)).map_err(String::as_str);
+        let copied = done.as_ref().map(|backend| (&form, *backend)).map_err(String::as_str);
         let mut value = copied_json(context, &path, copied);
         value["event"] = "copied".into();
         value["brief"] = form.is_brief.into();
@@ -196,17 +205,17 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         value["part"] = part.into();
         value["of"] = of.into();
         value["next"] = json!(next);
-        Context::print_json(&value);
+        output::json(&value);
     }
     let what = match of {
-        1 => format!("Outbox {sequence} of session {id}{}", weighed(&form)),
+        1 => format!("Outbox {sequence} of session {id}{}", form_note(&form)),
         _ => format!(
             "Part {part} of {of} of outbox {sequence} of session {id} ({})",
             tokens::rounded(tokens)
         ),
     };
     match &done {
-        Ok(way) => context.ui.say(on_clipboard(&what, *way)),
+        Ok(backend) => context.ui.say(on_clipboard(&what, *backend)),
         Err(why) => {
             context.ui.warning(&not_copied(why));
             let part = if of > 1 { format!(" --part {part}/{of}") } else { String::new() };
@@ -222,8 +231,8 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
             context.ui.say(format!("Send it, then part {} of {of}: {next}", part + 1));
         }
         None => {
-            // A terminal gives nothing back: there the reply is pasted.
-            let reads = done.as_ref().is_ok_and(|way| !way.is_unanswered());
+            // A terminal's clipboard cannot be read, so the reply must be pasted.
+            let reads = done.as_ref().is_ok_and(|backend| !backend.is_unconfirmed());
             let from = if reads { "" } else { " -" };
             context.ui.say(format!(
                 "Paste it into the chat, copy the reply, then run: deaddrop next{from}"
@@ -233,11 +242,11 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
     Ok(done.is_ok())
 }
 
-/// That an outbox is on the clipboard, this way, or is not, for these reasons.
+/// The JSON event that an outbox was copied, or why not.
 pub(super) fn copied_json(
-    context: &Context,
+    context: &CliContext,
     path: &Path,
-    done: std::result::Result<(&OutboxForm, Way), &str>,
+    done: std::result::Result<(&OutboxForm, ClipboardBackend), &str>,
 ) -> Value {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let named = stem.split_once("_seq");
@@ -252,19 +261,19 @@ pub(super) fn copied_json(
     })
 }
 
-/// Which form it is of the two, and how many tokens each has.
-fn weighed(form: &OutboxForm) -> String {
+/// The form of an outbox, and the number of tokens of both forms.
+fn form_note(form: &OutboxForm) -> String {
     let tokens = tokens::rounded(form.tokens);
     let Some(other) = form.other.map(tokens::rounded) else { return format!(" ({tokens})") };
     let [this, that] = if form.is_brief { ["brief", "complete"] } else { ["complete", "brief"] };
     format!(" ({this}: {tokens}; {that}: {other})")
 }
 
-fn on_clipboard(what: &str, way: Way) -> String {
-    if way.is_unanswered() {
-        format!("{what} was sent to {way}; terminals do not confirm it.")
+fn on_clipboard(what: &str, backend: ClipboardBackend) -> String {
+    if backend.is_unconfirmed() {
+        format!("{what} was sent to {backend}; terminals do not confirm it.")
     } else {
-        format!("{what} is on {way}.")
+        format!("{what} is on {backend}.")
     }
 }
 
@@ -272,23 +281,22 @@ fn not_copied(why: &str) -> String {
     format!("no clipboard accepts it ({why})")
 }
 
-/// What is said of news of the clipboard while sessions are served; as an error what the person should
-/// look at.
-pub(super) fn told(
-    context: &Context,
+/// The message about an event of the clipboard while sessions are served. An error is a warning for the person.
+pub(super) fn clipboard_message(
+    context: &CliContext,
     news: &ClipboardNews<'_>,
 ) -> std::result::Result<String, String> {
     match news {
-        ClipboardNews::Copied(path, form, way) => {
-            // Of the only form, the number of tokens was told already.
-            let weighed = form.other.map(|_| weighed(form)).unwrap_or_default();
-            Ok(on_clipboard(&format!("{}{weighed}", context.display(path)), *way))
+        ClipboardNews::Copied(path, form, backend) => {
+            // With a single form, the number of tokens was reported already.
+            let form_note = form.other.map(|_| form_note(form)).unwrap_or_default();
+            Ok(on_clipboard(&format!("{}{form_note}", context.display(path)), *backend))
         }
         ClipboardNews::NotCopied(path, why) => {
             Err(format!("{}: {}", context.display(path), not_copied(why)))
         }
-        ClipboardNews::Watched(way) => {
-            Ok(format!("Replies with the newest outbox's key are also taken from {way}."))
+        ClipboardNews::Watched(backend) => {
+            Ok(format!("Replies with the newest outbox's key are also taken from {backend}."))
         }
         ClipboardNews::NotTaken(why) => {
             Err(format!("a reply on the clipboard was not taken: {why}"))

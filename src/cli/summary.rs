@@ -1,4 +1,4 @@
-//! How a reader takes an outcome, the end of what commands wrote, and what a turn changed.
+//! Summaries for a reader: marks of outcomes, ends of command outputs, and changes of a turn.
 
 use serde::Serialize;
 
@@ -10,22 +10,22 @@ use crate::session::{Back, Changed, FileChange, Ignored, Several};
 use crate::settings::Secrets;
 use crate::text::{count, indented, named, visible_line};
 
-/// So many lines of the last command's output are shown at the end of a session.
+/// How many lines of the last command's output are shown at the end of a session.
 const LAST_LINES: usize = 10;
 
-/// How a reader takes an outcome. `--json` has these words, which stay what they are.
+/// The verdict on an outcome, for a reader. `--json` prints these words, so they must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Mark {
+pub(super) enum OutcomeMark {
     /// It was done.
     Done,
     /// It was tried and failed, or could not be understood.
     Failed,
-    /// A policy, a person or deaddrop itself did not let it be done.
+    /// A policy, a person or deaddrop itself prevented it.
     Refused,
 }
 
-impl Mark {
+impl OutcomeMark {
     pub(super) fn of(outcome: &Outcome) -> Self {
         match &outcome.detail {
             Detail::Failed(failure)
@@ -39,8 +39,8 @@ impl Mark {
     }
 }
 
-/// The last line that a command wrote, on standard error if anything stands there.
-pub(super) fn last_of(outcome: &Outcome) -> Option<String> {
+/// The last line that a command wrote: on standard error, or otherwise on standard output.
+pub(super) fn last_output_line(outcome: &Outcome) -> Option<String> {
     let Detail::Ran(Execution { output, .. }) = &outcome.detail else { return None };
     let mut captures = output.captures().into_iter().rev();
     captures.find_map(|capture| {
@@ -49,9 +49,8 @@ pub(super) fn last_of(outcome: &Outcome) -> Option<String> {
     })
 }
 
-/// The end of what the last command wrote, in at most [`LAST_LINES`] lines, below a line that names the command; None if
-/// it wrote nothing. Secrets that are known by their form are withheld. It is for the person alone: what their `.env`
-/// contains is shown.
+/// The end of the last command's output, at most [`LAST_LINES`] lines, below a line that names the command. None if it
+/// wrote nothing. Secrets with a known form are withheld. Values from `.env` are not, because only the person sees this.
 pub(super) fn last_output(outcomes: &[Outcome], secrets: &Secrets) -> Option<String> {
     let ran = outcomes.iter().rev().find_map(|outcome| match &outcome.detail {
         Detail::Ran(execution) => Some(execution),
@@ -73,32 +72,32 @@ pub(super) fn last_output(outcomes: &[Outcome], secrets: &Secrets) -> Option<Str
     Some(format!("This is {of} of {name}:\n{}", indented(&end.join("\n"))))
 }
 
-/// So many files are named.
-const NAMED: usize = 8;
+/// How many files are named.
+const MAX_NAMES: usize = 8;
 
-/// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, and folders and what cannot be undone where
-/// there is such; None where nothing was.
-pub(super) fn line(changed: &Changed) -> Option<String> {
+/// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, followed by changed folders and by what cannot be undone.
+/// None if nothing changed.
+pub(super) fn changes_line(changed: &Changed) -> Option<String> {
     let named: Vec<String> =
-        changed.named.iter().take(NAMED).map(FileChange::describe_with_lines).collect();
+        changed.named.iter().take(MAX_NAMES).map(FileChange::describe_with_lines).collect();
     let files = list(changed.files, &named)
         .map(|named| format!("{} changed: {named}", count(changed.files, "file")));
-    let folders = several(&changed.folders)
+    let folders = list_several(&changed.folders)
         .map(|named| format!("{} changed: {named}", count(changed.folders.count, "folder")));
     let unrestorable = match changed.back {
-        None => lost(&changed.unrestorable, changed.ignored.as_ref()),
+        None => describe_lost(&changed.unrestorable, changed.ignored.as_ref()),
         Some(_) => None,
     };
-    let back = changed.back.as_deref().map(back_told);
+    let back = changed.back.as_deref().map(describe_undo);
     let all: Vec<String> = [back, files, folders, unrestorable].into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn several(of: &Several) -> Option<String> {
-    list(of.count, &of.named[..of.named.len().min(NAMED)])
+fn list_several(of: &Several) -> Option<String> {
+    list(of.count, &of.named[..of.named.len().min(MAX_NAMES)])
 }
 
-/// These names of so many; None of none.
+/// Some names of `all`; None if `all` is zero.
 fn list(all: usize, named: &[String]) -> Option<String> {
     let more = match all - named.len() {
         0 => String::new(),
@@ -107,24 +106,24 @@ fn list(all: usize, named: &[String]) -> Option<String> {
     (all > 0).then(|| format!("{}{more}", named.join(", ")))
 }
 
-/// What cannot be taken back: what is not kept, and what is lost of what rules leave out.
-fn lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
+/// What cannot be undone: files that are not kept, and lost ignored files.
+fn describe_lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
     let ignored = ignored.into_iter().flat_map(Ignored::describe_lost);
-    let told: Vec<String> = several(unrestorable).into_iter().chain(ignored).collect();
-    (!told.is_empty()).then(|| format!("cannot be undone: {}", told.join(", ")))
+    let parts: Vec<String> = list_several(unrestorable).into_iter().chain(ignored).collect();
+    (!parts.is_empty()).then(|| format!("cannot be undone: {}", parts.join(", ")))
 }
 
-/// What a turn of the log did beside what is kept, in lines: what cannot be taken back of it; or where it took
-/// `back` others, what it left as it is.
-pub(super) fn beside(entry: &LogEntry, back: Option<&Ignored>) -> Vec<String> {
+/// Lines about what a turn of the log did to files that are not kept: what cannot be undone and, if the turn is an undo,
+/// the ignored files (`left`) that it did not touch.
+pub(super) fn unkept_lines(entry: &LogEntry, left: Option<&Ignored>) -> Vec<String> {
     let none = Several::default();
-    let lost = lost(&none, entry.ignored.as_ref());
-    let left = back.map(|ignored| format!("not taken back (ignored): {}", ignored.describe()));
+    let lost = describe_lost(&none, entry.ignored.as_ref());
+    let left = left.map(|ignored| format!("not taken back (ignored): {}", ignored.describe()));
     lost.into_iter().chain(left).collect()
 }
 
-/// The same in a line each, without what cannot be undone.
-pub(super) fn lines(changed: &Changed) -> Vec<String> {
+/// The changes of a turn, one per line, without what cannot be undone.
+pub(super) fn change_lines(changed: &Changed) -> Vec<String> {
     let mut lines: Vec<String> =
         changed.named.iter().map(FileChange::describe_with_lines).collect();
     let more = |all: usize, named: usize, one: &str| match all - named {
@@ -137,7 +136,7 @@ pub(super) fn lines(changed: &Changed) -> Vec<String> {
     lines
 }
 
-fn back_told(back: &Back) -> String {
+fn describe_undo(back: &Back) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let which = if turns.len() == 1 { "Turn" } else { "Turns" };
     let what = if back.redid.is_some() { "put back" } else { "undone" };

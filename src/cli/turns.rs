@@ -1,4 +1,4 @@
-//! `diff`, `undo` and `redo`: what turns changed, and turns taken back.
+//! `diff`, `undo` and `redo`: show and undo the changes of turns.
 
 use std::process::ExitCode;
 
@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::patch::{Side, coloured, patch, readable, sizes};
-use super::{Context, SessionFlag, output, sessions, summary};
+use super::{CliContext, SessionFlag, output, sessions, summary};
 use crate::engine::{TurnDiffs, UndoRequest, Which};
 use crate::error::Result;
 use crate::ipc::Request;
@@ -17,7 +17,7 @@ use crate::workspace::unescaped;
 #[derive(Debug, Args)]
 pub(super) struct Diff {
     /// The turn, or a range such as 3..7 [default: the last turn]
-    #[arg(value_name = "SEQ", value_parser = turns)]
+    #[arg(value_name = "SEQ", value_parser = parse_turns)]
     turns: Option<Which>,
     /// Show all turns of the session
     #[arg(long, conflicts_with = "turns")]
@@ -29,10 +29,11 @@ pub(super) struct Diff {
     stat: bool,
 }
 
-/// Reads `4`, `3..7`, `3..`, `..7` or `..`.
-fn turns(text: &str) -> std::result::Result<Which, String> {
+/// Parses `4`, `3..7`, `3..`, `..7` or `..`.
+fn parse_turns(text: &str) -> std::result::Result<Which, String> {
     let number = |text: &str| {
-        text.parse::<u32>().map_err(|_| format!("'{text}' is no turn; `deaddrop log` lists them"))
+        text.parse::<u32>()
+            .map_err(|_| format!("'{text}' is not the number of a turn; `deaddrop log` lists them"))
     };
     let Some((first, last)) = text.split_once("..") else { return number(text).map(Which::One) };
     let first = if first.is_empty() { 0 } else { number(first)? };
@@ -43,7 +44,7 @@ fn turns(text: &str) -> std::result::Result<Which, String> {
     Ok(Which::From(first, last))
 }
 
-pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
+pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
     let session = sessions::named_or_newest(context, &arguments.session)?;
     let which = if arguments.all { Some(Which::From(0, u32::MAX)) } else { arguments.turns };
     let turns = TurnDiffs::read(&context.config, &session)?;
@@ -55,8 +56,8 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         if !context.json && arguments.stat {
             continue;
         }
-        let (patch, sizes) = match unkept(change) {
-            // A patch has no word for it.
+        let (patch, sizes) = match why_unkept(change) {
+            // A patch cannot express it.
             Some(why) => (format!("# {}: {why}\n", change.shown()).into_bytes(), String::new()),
             None => {
                 let side = |what: Option<&TreeEntry>| -> Result<Option<Side>> {
@@ -71,19 +72,19 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
             }
         };
         if context.json {
-            Context::print_json(&json!({
+            output::json(&json!({
                 "sequence": shown.last,
                 "first": shown.first,
                 "path": change.shown(),
                 "byCommand": change.by_command,
-                "before": as_json(change.before.as_ref()),
-                "after": as_json(change.after.as_ref()),
+                "before": entry_json(change.before.as_ref()),
+                "after": entry_json(change.after.as_ref()),
                 "diff": (!arguments.stat).then(|| readable(&patch) + &sizes),
             }));
         } else if is_piped {
-            output::data(&[beside(change).as_bytes(), &patch].concat());
+            output::data(&[comments(change).as_bytes(), &patch].concat());
         } else {
-            let text = beside(change) + &readable(&patch) + &sizes;
+            let text = comments(change) + &readable(&patch) + &sizes;
             output::result(coloured(&ui, &text));
         }
     }
@@ -95,7 +96,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         (first, last) => format!("Turns {first} to {last}"),
     };
     let ignored = ignored.map(|ignored| ignored.describe());
-    let said = match (ignored, shown.changes.is_empty()) {
+    let message = match (ignored, shown.changes.is_empty()) {
         (Some(ignored), true) => {
             format!("{turns} changed only ignored files, which are not kept: {ignored}")
         }
@@ -105,50 +106,50 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         (None, true) => format!("{turns} changed no file."),
         (None, false) => String::new(),
     };
-    if !said.is_empty() {
-        context.ui.say(said);
+    if !message.is_empty() {
+        context.ui.say(message);
     }
     if arguments.stat {
-        summary::lines(&told).iter().for_each(output::result);
+        summary::change_lines(&told).iter().for_each(output::result);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Why nothing can be shown of it, if that is so.
-fn unkept(change: &Change) -> Option<String> {
+/// Why the change cannot be shown, if so.
+fn why_unkept(change: &Change) -> Option<String> {
     [&change.before, &change.after].into_iter().flatten().find_map(|what| match what {
         TreeEntry::Unkept { why, .. } => Some(format!("changed, and not kept: {}", why.in_words())),
         _ => None,
     })
 }
 
-/// What a diff of lines cannot tell, a line each: which file, and what it is.
-fn beside(change: &Change) -> String {
+/// Comment lines with what a patch cannot express: kinds and modes of entries.
+fn comments(change: &Change) -> String {
     let path = change.shown();
     let mixed = if change.mixed {
-        format!("# {path} was changed by others in between, too\n")
+        format!("# {path} was also changed by others in between\n")
     } else {
         String::new()
     };
-    let told = |what: &TreeEntry| match what {
+    let describe = |what: &TreeEntry| match what {
         TreeEntry::File { mode, .. } => format!("file, mode {mode:04o}"),
         Folder { mode } => format!("folder, mode {mode:04o}"),
         TreeEntry::Link { .. } => "link".to_owned(),
         TreeEntry::Unkept { why, .. } => format!("not kept: {}", why.in_words()),
     };
-    let beside = match (&change.before, &change.after) {
-        (None, Some(after)) => format!("# new {path} ({})\n", told(after)),
-        (Some(before), None) => format!("# deleted {path} ({})\n", told(before)),
-        (Some(before), Some(after)) if told(before) != told(after) => {
-            format!("# {path} ({} -> {})\n", told(before), told(after))
+    let comment = match (&change.before, &change.after) {
+        (None, Some(after)) => format!("# new {path} ({})\n", describe(after)),
+        (Some(before), None) => format!("# deleted {path} ({})\n", describe(before)),
+        (Some(before), Some(after)) if describe(before) != describe(after) => {
+            format!("# {path} ({} -> {})\n", describe(before), describe(after))
         }
         _ => String::new(),
     };
-    mixed + &beside
+    mixed + &comment
 }
 
-/// What stood or stands somewhere, as JSON.
-fn as_json(what: Option<&TreeEntry>) -> serde_json::Value {
+/// An entry as JSON.
+fn entry_json(what: Option<&TreeEntry>) -> serde_json::Value {
     match what {
         None => serde_json::Value::Null,
         Some(TreeEntry::File { mode, size, .. }) => {
@@ -166,7 +167,7 @@ pub(super) struct Undo {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     last: u32,
     #[command(flatten)]
-    how: How,
+    flags: UndoFlags,
 }
 
 #[derive(Debug, Args)]
@@ -175,11 +176,11 @@ pub(super) struct Redo {
     #[arg(value_name = "SEQ", value_parser = clap::value_parser!(u32).range(1..))]
     sequence: Option<u32>,
     #[command(flatten)]
-    how: How,
+    flags: UndoFlags,
 }
 
 #[derive(Debug, Args)]
-struct How {
+struct UndoFlags {
     #[command(flatten)]
     session: SessionFlag,
     /// Also overwrite later changes, protected files, and files renamed from ignored names
@@ -190,23 +191,23 @@ struct How {
     reason: Option<String>,
 }
 
-pub(super) fn undo(context: &Context, arguments: &Undo) -> Result<ExitCode> {
+pub(super) fn undo(context: &CliContext, arguments: &Undo) -> Result<ExitCode> {
     let turns = usize::try_from(arguments.last).unwrap_or(usize::MAX);
-    request(context, UndoRequest::Turns(turns), &arguments.how)
+    run_request(context, UndoRequest::Turns(turns), &arguments.flags)
 }
 
-pub(super) fn redo(context: &Context, arguments: &Redo) -> Result<ExitCode> {
-    request(
+pub(super) fn redo(context: &CliContext, arguments: &Redo) -> Result<ExitCode> {
+    run_request(
         context,
         arguments.sequence.map_or(UndoRequest::LastUndo, UndoRequest::Step),
-        &arguments.how,
+        &arguments.flags,
     )
 }
 
-fn request(context: &Context, undo: UndoRequest, how: &How) -> Result<ExitCode> {
-    let (session, reason) = (context.session_id(&how.session)?, how.reason.clone());
+fn run_request(context: &CliContext, undo: UndoRequest, flags: &UndoFlags) -> Result<ExitCode> {
+    let (session, reason) = (context.session_id(&flags.session)?, flags.reason.clone());
     let reason = reason.filter(|reason| !reason.trim().is_empty());
-    let request = Request::Undo { undo, session, force: how.force, reason };
+    let request = Request::Undo { undo, session, force: flags.force, reason };
     let stop = Stop::on_signals()?;
     let turn = context.request(request, &stop, 0)?;
     context.conclude(turn, false, &stop)

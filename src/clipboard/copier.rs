@@ -1,35 +1,34 @@
-//! Copies texts in a thread of its own, so that nobody waits for a clipboard.
+//! Copies texts in a thread, so that nobody waits for a clipboard.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Environment;
-use super::Way;
+use super::{ClipboardBackend, ClipboardSetup};
 use crate::program::Programs;
 
-/// A text, or why there is none.
-type Asked<T> = Result<(String, T), String>;
+/// A text to copy, or why there is none.
+type CopyRequest<T> = Result<(String, T), String>;
 
-/// The file of a text that was to be copied, and which way it was, or why not.
-pub type Copied<T> = (PathBuf, Result<(T, Way), String>);
+/// The file of a text, and the backend that copied it, or why it was not copied.
+pub type CopyResult<T> = (PathBuf, Result<(T, ClipboardBackend), String>);
 
-/// Copies texts one after the other. `T` is what is known of each.
+/// Copies texts one after the other. `T` is data that is returned with each result.
 pub struct Copier<T> {
-    texts: Sender<(PathBuf, Asked<T>)>,
-    copied: Receiver<Copied<T>>,
+    requests: Sender<(PathBuf, CopyRequest<T>)>,
+    results: Receiver<CopyResult<T>>,
 }
 
 impl<T: Send + 'static> Copier<T> {
     /// Starts the thread, which calls `wake` after each copy. None if there can be no thread.
     pub fn start(programs: Programs, wake: impl Fn() + Send + 'static) -> Option<Self> {
-        let (texts, asked) = mpsc::channel::<(PathBuf, Asked<T>)>();
-        let (sender, copied) = mpsc::channel();
+        let (requests, received) = mpsc::channel::<(PathBuf, CopyRequest<T>)>();
+        let (sender, results) = mpsc::channel();
         let work = move || {
-            let environment = Environment::here(programs);
-            for (path, text) in asked {
-                let done = text.and_then(|(text, it)| Ok((it, super::copy(&text, &environment)?)));
+            let setup = ClipboardSetup::current(programs);
+            for (path, text) in received {
+                let done = text.and_then(|(text, it)| Ok((it, super::copy(&text, &setup)?)));
                 if sender.send((path, done)).is_err() {
                     return;
                 }
@@ -37,25 +36,25 @@ impl<T: Send + 'static> Copier<T> {
             }
         };
         thread::Builder::new().name("copier".into()).spawn(work).ok()?;
-        Some(Self { texts, copied })
+        Some(Self { requests, results })
     }
 
-    /// Copies a text, soon. An error is the reason that there is none.
-    pub fn copy(&self, path: PathBuf, text: Asked<T>) {
-        // The thread ends only with this.
-        let _ = self.texts.send((path, text));
+    /// Copies a text soon. An error is passed on as the result.
+    pub fn copy(&self, path: PathBuf, text: CopyRequest<T>) {
+        // The thread lives as long as this value.
+        let _ = self.requests.send((path, text));
     }
 
-    /// The next text that is done, if there is one.
-    pub fn copied(&self) -> Option<Copied<T>> {
-        self.copied.try_recv().ok()
+    /// The next result, if there is one.
+    pub fn try_next(&self) -> Option<CopyResult<T>> {
+        self.results.try_recv().ok()
     }
 
-    /// Waits for the texts that are left, but no longer than this.
-    pub fn finish(self, patience: Duration) -> Vec<Copied<T>> {
-        drop(self.texts);
+    /// Waits for the remaining results, but not longer than `patience`.
+    pub fn finish(self, patience: Duration) -> Vec<CopyResult<T>> {
+        drop(self.requests);
         let deadline = Instant::now() + patience;
         let left = || deadline.saturating_duration_since(Instant::now());
-        std::iter::from_fn(|| self.copied.recv_timeout(left()).ok()).collect()
+        std::iter::from_fn(|| self.results.recv_timeout(left()).ok()).collect()
     }
 }

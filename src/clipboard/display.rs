@@ -1,4 +1,4 @@
-//! The clipboard through arboard, within a helper: its parent has the deadline.
+//! The clipboard through arboard. This runs in a helper, whose parent enforces the deadlines.
 
 use std::io;
 use std::ops::Range;
@@ -9,19 +9,18 @@ use std::time::{Duration, Instant};
 use arboard::{Clipboard, Error};
 
 use super::LIMIT;
-use super::report::{Failure, Report};
+use super::report::{HelperError, HelperReport};
 
 const UNREACHED: &str =
-    "its display cannot be reached, or lets no program without a window at the clipboard";
-/// How long a text that was put there may take to be there.
+    "its display cannot be reached, or does not let programs without a window use the clipboard";
+/// How long a copied text may take to appear.
 const SETTLES: Duration = Duration::from_secs(3);
-/// arboard gives up a long text on X11 whose parts come further apart than this, as they do on a busy
-/// machine, and says that there is none. What is really empty says so at once, and who does not answer
-/// takes seconds.
+/// On a busy X11 machine, arboard gives up on a long text between two of its parts, and reports an empty clipboard after
+/// a time in this range. A clipboard that is empty is reported at once, and one that does not answer after seconds.
 const PARTS: Range<Duration> = Duration::from_millis(10)..Duration::from_secs(3);
-/// How often a text is read that may have been given up.
+/// How often to read a text on which arboard may have given up.
 const READS: usize = 10;
-/// How often a display is looked for that may be gone.
+/// How often to check whether the display still exists.
 const LOOKS: Duration = Duration::from_secs(2);
 
 /// A connection to the clipboard.
@@ -29,23 +28,23 @@ pub(super) struct Display(Clipboard);
 
 impl Display {
     /// Connects to it.
-    pub(super) fn open() -> Result<Self, Failure> {
-        // Whatever is wrong, arboard says that no X server answers: it tries that last.
-        Clipboard::new().map(Self).map_err(|_| Failure::Other(UNREACHED.to_owned()))
+    pub(super) fn open() -> Result<Self, HelperError> {
+        // Whatever the reason, arboard reports that no X server answers, because it tries that last.
+        Clipboard::new().map(Self).map_err(|_| HelperError::Other(UNREACHED.to_owned()))
     }
 
     /// Reads it.
-    pub(super) fn read(&mut self) -> Report {
+    pub(super) fn read(&mut self) -> HelperReport {
         let whole = (1..READS).find_map(|_| self.unless_given_up());
         match whole.unwrap_or_else(|| self.0.get_text()) {
-            Ok(text) if text.len() > LIMIT => Err(Failure::TooLong),
+            Ok(text) if text.len() > LIMIT => Err(HelperError::TooLong),
             Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),
             Err(Error::ContentNotAvailable) => Ok(None),
             Err(e) => Err(e.into()),
         }
     }
 
-    /// What the clipboard says; None where it may have been given up within the text.
+    /// Reads once; None if arboard may have given up in the middle of a text.
     fn unless_given_up(&mut self) -> Option<Result<String, Error>> {
         let begun = Instant::now();
         let found = self.0.get_text();
@@ -53,13 +52,13 @@ impl Display {
         (!is_none || !PARTS.contains(&begun.elapsed())).then_some(found)
     }
 
-    /// Puts a text there, calls `ready` once it is there, and returns when another program has the
-    /// clipboard, or its display is gone.
+    /// Copies a text, calls `ready` when it can be read back, and returns when another program owns the clipboard or the
+    /// display is gone.
     pub(super) fn hold(
         mut self,
         text: &str,
         ready: impl FnOnce() -> io::Result<()>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), HelperError> {
         let (sender, ended) = mpsc::channel();
         let held = text.to_owned();
         thread::Builder::new().spawn(move || drop(sender.send(stay(held))))?;
@@ -70,7 +69,7 @@ impl Display {
                 return Ok(ready()?);
             }
             if begun.elapsed() > SETTLES {
-                return Err(Failure::Other("what was put there is not there".to_owned()));
+                return Err(HelperError::Other("the copied text did not arrive there".to_owned()));
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -83,27 +82,26 @@ impl Display {
         }
     }
 
-    /// Whether the display still answers. While the clipboard is ours nothing else is asked for: what
-    /// we hold has no HTML.
+    /// Whether the display still answers. Asks for HTML, which the text that this process holds does not have.
     fn is_there(&mut self) -> bool {
         matches!(self.0.get().html(), Ok(_) | Err(Error::ContentNotAvailable))
     }
 }
 
-/// Puts a text there, and holds it until another program has the clipboard.
+/// Copies a text, and provides it until another program owns the clipboard.
 #[cfg(not(target_os = "macos"))]
 fn stay(text: String) -> Result<(), Error> {
     use arboard::SetExtLinux;
     Clipboard::new()?.set().wait().text(text)
 }
 
-/// There the system holds it.
+/// On macOS, the system keeps the text.
 #[cfg(target_os = "macos")]
 fn stay(text: String) -> Result<(), Error> {
     Clipboard::new()?.set_text(text)
 }
 
-impl From<Error> for Failure {
+impl From<Error> for HelperError {
     fn from(error: Error) -> Self {
         match error {
             Error::ConversionFailure => Self::NotUtf8,

@@ -1,65 +1,70 @@
-//! Which ways to a clipboard this process has.
+//! The clipboard backends that this process can use.
 
 use std::ffi::OsString;
 
-use super::{Way, terminal};
+use super::{ClipboardBackend, terminal};
 use crate::program::Programs;
 use crate::terminal::Stream;
 
-/// The variables that lead to a display. Helpers get no others: commands of a reply may be able to look at a
+/// The variables that are needed to reach a display. Helpers get no others: commands of a reply may be able to inspect a
 /// helper, and the environment may contain secrets.
 const VARIABLES: [&str; 5] =
     ["HOME", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR"];
 
-/// The environment of this process as far as it matters here.
+/// What determines the backends of this process.
 #[derive(Debug, Clone)]
-pub struct Environment {
+pub struct ClipboardSetup {
     variables: Vec<(&'static str, OsString)>,
-    terminal: Result<Way, String>,
-    /// Where tmux may be taken from.
+    terminal: Result<ClipboardBackend, String>,
+    /// Finds tmux.
     pub(super) programs: Programs,
 }
 
-impl Environment {
-    /// That of this process.
-    pub fn here(programs: Programs) -> Self {
+impl ClipboardSetup {
+    /// Reads the environment of this process.
+    pub fn current(programs: Programs) -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let is_terminal = Stream::Out.is_terminal() || Stream::Err.is_terminal();
         let variables = VARIABLES.into_iter().filter_map(|name| {
             let value = variable(name)?;
-            // A helper changes its folder.
+            // Make it absolute: a helper changes its working directory.
             let is_relative = name == "XAUTHORITY";
             let absolute = is_relative.then(|| std::path::absolute(&value).ok()).flatten();
             Some((name, absolute.map_or(value, OsString::from)))
         });
         Self {
             variables: variables.collect(),
-            terminal: terminal::way(is_terminal, variable),
+            terminal: terminal::backend(is_terminal, variable),
             programs,
         }
     }
 
-    /// The ways through a helper, in the order in which they are tried.
-    pub fn ways(&self) -> Vec<Way> {
+    /// The backends that need a helper, in the order in which they are tried.
+    pub fn backends(&self) -> Vec<ClipboardBackend> {
         if cfg!(target_os = "macos") {
-            return vec![Way::System];
+            return vec![ClipboardBackend::System];
         }
         let is_set = |name| self.variables.iter().any(|(known, _)| *known == name);
-        let ways = [(Way::Wayland, "WAYLAND_DISPLAY"), (Way::X11, "DISPLAY")];
-        ways.into_iter().filter(|(_, name)| is_set(*name)).map(|(way, _)| way).collect()
+        let backends =
+            [(ClipboardBackend::Wayland, "WAYLAND_DISPLAY"), (ClipboardBackend::X11, "DISPLAY")];
+        backends.into_iter().filter(|(_, name)| is_set(*name)).map(|(backend, _)| backend).collect()
     }
 
-    /// How a text is sent to the terminal where no helper takes it.
+    /// The terminal's backend, which is tried if no helper can copy a text.
     ///
     /// # Errors
     /// There is no terminal, or it has no clipboard.
-    pub fn terminal(&self) -> Result<Way, &str> {
+    pub fn terminal(&self) -> Result<ClipboardBackend, &str> {
         self.terminal.as_ref().copied().map_err(|why| &**why)
     }
 
-    /// What a helper gets that goes this way: of two displays only the one that it is to use.
-    pub(super) fn variables(&self, way: Way) -> impl Iterator<Item = (&'static str, &OsString)> {
-        let other = if way == Way::Wayland { "DISPLAY" } else { "WAYLAND_DISPLAY" };
+    /// The variables for a helper of this backend: of two displays, only the one that it should use.
+    pub(super) fn variables(
+        &self,
+        backend: ClipboardBackend,
+    ) -> impl Iterator<Item = (&'static str, &OsString)> {
+        let other =
+            if backend == ClipboardBackend::Wayland { "DISPLAY" } else { "WAYLAND_DISPLAY" };
         let variables = self.variables.iter().filter(move |(name, _)| *name != other);
         variables.map(|(name, value)| (*name, value))
     }
@@ -71,18 +76,18 @@ mod tests {
 
     #[test]
     fn ways_are_tried_in_their_order_and_each_sees_its_own_display_only() {
-        let with = |names: &[&'static str]| Environment {
+        let with = |names: &[&'static str]| ClipboardSetup {
             variables: names.iter().map(|name| (*name, "7".into())).collect(),
-            terminal: Ok(Way::Terminal),
+            terminal: Ok(ClipboardBackend::Terminal),
             programs: Programs::default(),
         };
         let both = with(&["HOME", "DISPLAY", "WAYLAND_DISPLAY"]);
-        assert_eq!(both.ways(), [Way::Wayland, Way::X11]);
-        assert_eq!(with(&["DISPLAY"]).ways(), [Way::X11]);
-        assert_eq!(with(&["WAYLAND_DISPLAY"]).ways(), [Way::Wayland]);
-        assert_eq!(with(&["HOME"]).ways(), []);
-        let seen = |way| both.variables(way).map(|(name, _)| name).collect::<Vec<_>>();
-        assert_eq!(seen(Way::X11), ["HOME", "DISPLAY"]);
-        assert_eq!(seen(Way::Wayland), ["HOME", "WAYLAND_DISPLAY"]);
+        assert_eq!(both.backends(), [ClipboardBackend::Wayland, ClipboardBackend::X11]);
+        assert_eq!(with(&["DISPLAY"]).backends(), [ClipboardBackend::X11]);
+        assert_eq!(with(&["WAYLAND_DISPLAY"]).backends(), [ClipboardBackend::Wayland]);
+        assert_eq!(with(&["HOME"]).backends(), []);
+        let seen = |backend| both.variables(backend).map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(seen(ClipboardBackend::X11), ["HOME", "DISPLAY"]);
+        assert_eq!(seen(ClipboardBackend::Wayland), ["HOME", "WAYLAND_DISPLAY"]);
     }
 }

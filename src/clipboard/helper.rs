@@ -1,9 +1,9 @@
-//! The helper process. It isolates itself, then does what its argument says:
+//! The helper process. It isolates itself, then does what its verb says:
 //!
 //! ```text
-//! hold   puts its standard input on the clipboard, reports, and stays until another program copies
+//! hold   copies its standard input to the clipboard, reports, and stays until another program copies
 //! read   reports what is on the clipboard
-//! watch  reports each reply that comes to the clipboard, until its standard input is closed
+//! watch  reports each reply that appears on the clipboard, until its standard input is closed
 //! ```
 #![allow(unsafe_code)]
 
@@ -17,27 +17,26 @@ use rustix::process::{Resource, Rlimit, chdir, setrlimit, setsid};
 
 use super::LIMIT;
 use super::display::Display;
-use super::report::{self, Failure};
+use super::report::{self, HelperError};
 use crate::protocol::ParsedReply;
 
-/// The first argument of a helper. No subcommand has this name.
+/// The first argument of a helper; not the name of any command.
 pub(super) const MARK: &str = "__clipboard";
 
-/// How often a watching helper reads: a person takes longer to change windows.
+/// How often a watching helper reads. A person takes longer to switch windows.
 const INTERVAL: Duration = Duration::from_millis(400);
-/// How much memory a helper may have: nobody knows how long a clipboard is before it is read.
+/// How much memory a helper may use: the length of the clipboard is unknown before it is read.
 #[cfg(target_os = "linux")]
 const MEMORY: u64 = 1 << 30;
 
-/// If this process was started as a helper, be one and never return. Call it first in `main`, before
-/// any thread is made.
+/// If this process was started as a helper, acts as one and never returns. Call it in `main` before any thread exists.
 pub fn dispatch() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_none_or(|first| first != MARK) {
         return;
     }
     let verb = arguments.next().unwrap_or_default();
-    let done = isolate().map_err(Failure::from).and_then(|()| match verb.to_str() {
+    let done = isolate().map_err(HelperError::from).and_then(|()| match verb.to_str() {
         Some("hold") => hold(),
         Some("read") => read(),
         Some("watch") => watch(),
@@ -50,8 +49,8 @@ pub fn dispatch() {
     std::process::exit(0)
 }
 
-/// Keeps nothing of the parent: no other descriptors, no terminal, no folder. What this process reads stays
-/// within it: other processes of the user cannot look into it, and no dump of its memory is written.
+/// Gives up the parent's other descriptors, terminal and working directory. What this process reads stays private: other
+/// processes of the user cannot inspect it, and no core dump is written.
 fn isolate() -> io::Result<()> {
     close_descriptors();
     crate::runner::sandbox::close_to_commands();
@@ -59,12 +58,12 @@ fn isolate() -> io::Result<()> {
     setrlimit(Resource::Core, limit(0))?;
     #[cfg(target_os = "linux")]
     setrlimit(Resource::As, limit(MEMORY))?;
-    // It fails for the leader of a session.
+    // Fails if it is the leader of a session already.
     let _ = setsid();
     Ok(chdir("/")?)
 }
 
-/// Closes all descriptors but the three standard ones.
+/// Closes all descriptors except the three standard ones.
 fn close_descriptors() {
     // SAFETY: system calls on integers. Nothing in this process has opened anything yet.
     #[cfg(target_os = "linux")]
@@ -78,16 +77,16 @@ fn close_descriptors() {
     });
 }
 
-/// Has the system kill this process when its parent ends.
+/// Makes the system kill this process when its parent ends.
 fn end_with_parent() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     Ok(())
 }
 
-fn hold() -> Result<(), Failure> {
+fn hold() -> Result<(), HelperError> {
     let text = io::read_to_string(io::stdin().take(LIMIT as u64))?;
-    // A parent that does not hear this does not rely on the text.
+    // If the report fails, the parent counts the text as not copied.
     Display::open()?.hold(&text, || {
         report::send(&Ok(None))?;
         let null = File::options().read(true).write(true).open("/dev/null")?;
@@ -96,21 +95,21 @@ fn hold() -> Result<(), Failure> {
     })
 }
 
-fn read() -> Result<(), Failure> {
+fn read() -> Result<(), HelperError> {
     end_with_parent()?;
     Ok(report::send(&Display::open()?.read())?)
 }
 
-/// Reports after each look, with the text if it is new and names the outbox that it answers. Other texts are
-/// forgotten.
-fn watch() -> Result<(), Failure> {
+/// Reports after each reading, with the text if it is new and names the outbox that it answers. Other texts are
+/// discarded.
+fn watch() -> Result<(), HelperError> {
     end_with_parent()?;
     let mut display = Display::open()?;
     let mut last = None;
     loop {
         let text = match display.read() {
-            // That is no reply.
-            Err(Failure::TooLong | Failure::NotUtf8) => None,
+            // It is not a reply.
+            Err(HelperError::TooLong | HelperError::NotUtf8) => None,
             found => found?,
         };
         let digest = text.as_ref().map(|text| blake3::hash(text.as_bytes()));
@@ -124,7 +123,7 @@ fn watch() -> Result<(), Failure> {
     }
 }
 
-/// Waits until something can be read, or the other end is closed.
+/// Waits until something can be read or the other end is closed. Returns false after `wait`.
 fn is_readable(input: impl AsFd, wait: Duration) -> bool {
     let wait = Timespec::try_from(wait).ok();
     let mut polled = [PollFd::new(&input, PollFlags::IN)];

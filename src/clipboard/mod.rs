@@ -1,16 +1,16 @@
-//! The clipboard: copies a text so that it outlives this process, reads, and watches for replies.
+//! The clipboard: copies texts so that they outlive this process, reads, and watches for replies.
 //!
-//! Only a helper talks to a display: this program, started anew with no descriptors of its parent and little of
-//! its environment, and with a deadline. A clipboard that hangs or fails costs a wait and nothing more.
+//! Only a helper process talks to a display: this program, started without its parent's descriptors, with few environment
+//! variables and with a deadline. A clipboard that hangs or fails costs a wait and nothing more.
 //!
 //! ```text
-//! environment  which ways there are         terminal  OSC 52, through tmux where it runs
-//! spawn        starts helpers and waits     report    what a helper tells its parent
+//! environment  which backends exist         terminal  OSC 52, through tmux if it runs
+//! spawn        starts helpers and waits     report    what a helper reports to its parent
 //! helper       the helper process           display   arboard: X11, Wayland and macOS
-//! copier       copies in a thread           watcher   listens to a watching helper in a thread
+//! copier       copies in a thread           watcher   receives from a watching helper in a thread
 //! ```
 //!
-//! What is read here goes to the caller only.
+//! Texts from the clipboard are passed to the caller only.
 
 mod copier;
 mod display;
@@ -23,36 +23,37 @@ mod watcher;
 
 use std::fmt;
 
-pub use copier::{Copied, Copier};
-pub use environment::Environment;
+pub use copier::{Copier, CopyResult};
+pub use environment::ClipboardSetup;
 pub use helper::dispatch;
-pub use watcher::{ClipboardEvent, Watcher};
+pub use watcher::{ClipboardEvent, ClipboardWatcher};
 
-use report::Failure;
+use report::HelperError;
+use spawn::{HelperProcess, READING};
 
 /// The longest text that is copied or read, in bytes.
 pub const LIMIT: usize = 8 << 20;
 
-/// Why there may be no way to a display.
+/// The error without a display.
 pub const NO_DISPLAY: &str =
     "there is no display here (neither WAYLAND_DISPLAY nor DISPLAY is set)";
 
-/// A way to a clipboard.
+/// A clipboard, and how it is accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// The desktop's, over Wayland.
+pub enum ClipboardBackend {
+    /// The desktop's clipboard over Wayland.
     Wayland,
-    /// The desktop's, over X11.
+    /// The desktop's clipboard over X11.
     X11,
-    /// That of macOS.
+    /// The clipboard of macOS.
     System,
-    /// The terminal's, through tmux.
+    /// The terminal's clipboard through tmux.
     Tmux,
-    /// The terminal's, by an escape sequence. The terminal may be on another machine.
+    /// The terminal's clipboard through an escape sequence. The terminal may be on another machine.
     Terminal,
 }
 
-impl Way {
+impl ClipboardBackend {
     /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -64,8 +65,8 @@ impl Way {
         }
     }
 
-    /// Whether nobody reports if the text has arrived.
-    pub fn is_unanswered(self) -> bool {
+    /// Whether nothing confirms that a text has arrived.
+    pub fn is_unconfirmed(self) -> bool {
         match self {
             Self::Tmux | Self::Terminal => true,
             Self::Wayland | Self::X11 | Self::System => false,
@@ -73,7 +74,7 @@ impl Way {
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for ClipboardBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Wayland => "the desktop's clipboard, over Wayland",
@@ -85,47 +86,46 @@ impl fmt::Display for Way {
     }
 }
 
-/// Copies a text, the first way that takes it. It stays on the clipboard when this process ends.
+/// Copies a text with the first backend that accepts it. It stays on the clipboard when this process ends.
 ///
 /// # Errors
-/// No way takes it. The error gives the reason of each.
-pub fn copy(text: &str, environment: &Environment) -> Result<Way, String> {
+/// No backend accepts it. The error gives the reason of each.
+pub fn copy(text: &str, setup: &ClipboardSetup) -> Result<ClipboardBackend, String> {
     if text.len() > LIMIT {
-        return Err(format!(
-            "it is {} bytes long, and no more than {LIMIT} are copied",
-            text.len()
-        ));
+        return Err(format!("it is {} bytes long, and at most {LIMIT} can be copied", text.len()));
     }
-    match first(&environment.ways(), |way| spawn::hold(way, text, environment)) {
-        Ok((way, ())) => Ok(way),
-        Err(failed) => terminal::copy(text, environment)
-            .map_err(|why| format!("{failed}; {}: {why}", Way::Terminal.name())),
+    match try_backends(&setup.backends(), |backend| spawn::hold(backend, text, setup)) {
+        Ok((backend, ())) => Ok(backend),
+        Err(failed) => terminal::copy(text, setup)
+            .map_err(|why| format!("{failed}; {}: {why}", ClipboardBackend::Terminal.name())),
     }
 }
 
-/// Reads the clipboard, the first way that answers: a text, or None where there is none. Terminals are not
-/// asked, since few answer, and those would answer any program. `waits` is called where a way takes long.
+/// Reads the clipboard with the first backend that answers: a text, or None if it has none. Terminals are not asked, because
+/// few answer, and those would answer any program. `waits` is called if a backend takes long.
 ///
 /// # Errors
-/// No way can be read. The error gives the reason of each.
+/// No backend can be read. The error gives the reason of each.
 pub fn read(
-    environment: &Environment,
-    waits: &dyn Fn(Way),
-) -> Result<(Way, Option<String>), String> {
-    first(&environment.ways(), |way| spawn::read(way, environment, || waits(way)))
+    setup: &ClipboardSetup,
+    waits: &dyn Fn(ClipboardBackend),
+) -> Result<(ClipboardBackend, Option<String>), String> {
+    try_backends(&setup.backends(), |backend| {
+        HelperProcess::start("read", backend, setup)?.report(READING, || waits(backend))
+    })
 }
 
-/// Tries ways until one succeeds.
-fn first<T>(
-    ways: &[Way],
-    mut attempt: impl FnMut(Way) -> Result<T, Failure>,
-) -> Result<(Way, T), String> {
+/// Tries backends until one succeeds.
+fn try_backends<T>(
+    backends: &[ClipboardBackend],
+    mut attempt: impl FnMut(ClipboardBackend) -> Result<T, HelperError>,
+) -> Result<(ClipboardBackend, T), String> {
     let mut failed = Vec::new();
-    for way in ways {
-        match attempt(*way) {
-            Ok(done) => return Ok((*way, done)),
+    for backend in backends {
+        match attempt(*backend) {
+            Ok(done) => return Ok((*backend, done)),
             Err(failure) => {
-                failed.push(format!("{}: {failure}", way.name()));
+                failed.push(format!("{}: {failure}", backend.name()));
                 if failure.is_final() {
                     break;
                 }

@@ -1,4 +1,4 @@
-//! What a helper reports: a line of JSON each time.
+//! Reports of a helper to its parent: one line of JSON each.
 
 use std::io::{self, BufRead, BufReader, PipeReader, Read, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 use super::LIMIT;
 use crate::text::visible_line;
 
-/// No more bytes of a report are read: JSON has six for some characters.
+/// The longest report, in bytes: JSON needs six for some characters.
 const LONGEST: u64 = 6 * LIMIT as u64 + 100;
 
-/// A text, if there is one.
-pub(super) type Report = Result<Option<String>, Failure>;
+/// The text of the clipboard, if there is one.
+pub(super) type HelperReport = Result<Option<String>, HelperError>;
 
-/// Why a way failed.
+/// Why a backend failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
-pub(super) enum Failure {
-    #[error("it holds more than {LIMIT} bytes")]
+pub(super) enum HelperError {
+    #[error("it contains more than {LIMIT} bytes")]
     TooLong,
-    #[error("what it holds is no text in UTF-8")]
+    #[error("its content is not UTF-8 text")]
     NotUtf8,
     #[error("no answer within {} seconds", .0.as_secs())]
     NoAnswer(Duration),
@@ -29,8 +29,8 @@ pub(super) enum Failure {
     Other(String),
 }
 
-impl Failure {
-    /// Whether other ways are not tried: they lead to the same text, and to the same program that holds it.
+impl HelperError {
+    /// Whether trying other backends is useless, because they lead to the same text of the same program.
     pub(super) fn is_final(&self) -> bool {
         match self {
             Self::TooLong | Self::NotUtf8 | Self::NoAnswer(_) => true,
@@ -39,28 +39,28 @@ impl Failure {
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for HelperError {
     fn from(e: io::Error) -> Self {
         Self::Other(e.to_string())
     }
 }
 
 /// Reports to the parent of this helper.
-#[expect(clippy::disallowed_methods, reason = "a pipe to whoever started this helper")]
-pub(super) fn send(report: &Report) -> io::Result<()> {
+#[expect(clippy::disallowed_methods, reason = "a pipe to the parent of this helper")]
+pub(super) fn send(report: &HelperReport) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(&encode(report)?)?;
     out.flush()
 }
 
-fn encode(report: &Report) -> io::Result<Vec<u8>> {
+fn encode(report: &HelperReport) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(report)?;
     line.push(b'\n');
     Ok(line)
 }
 
-/// The reports of a helper, read in a thread of their own, which ends with the helper.
-pub(super) struct Reports(Receiver<Report>);
+/// The reports of a helper, read in a thread that ends with the helper.
+pub(super) struct Reports(Receiver<HelperReport>);
 
 impl Reports {
     pub(super) fn of(output: PipeReader) -> io::Result<Self> {
@@ -71,29 +71,31 @@ impl Reports {
         Ok(Self(reports))
     }
 
-    /// Waits for the next report. None if it is not here in time.
-    pub(super) fn next(&self, wait: Duration) -> Option<Report> {
+    /// Waits for the next report; None if it does not arrive in time.
+    pub(super) fn next(&self, wait: Duration) -> Option<HelperReport> {
         match self.0.recv_timeout(wait) {
             Ok(report) => Some(report),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => {
-                Some(Err(Failure::Other("its helper ended; its display may be gone".to_owned())))
-            }
+            Err(RecvTimeoutError::Disconnected) => Some(Err(HelperError::Other(
+                "its helper ended; its display may be gone".to_owned(),
+            ))),
         }
     }
 }
 
 /// The next report; None at the end.
-fn decode(output: &mut impl BufRead) -> Option<Report> {
+fn decode(output: &mut impl BufRead) -> Option<HelperReport> {
     let mut line = Vec::new();
     let length = output.take(LONGEST).read_until(b'\n', &mut line).ok()?;
     if length as u64 == LONGEST {
-        return Some(Err(Failure::TooLong));
+        return Some(Err(HelperError::TooLong));
     }
     line.ends_with(b"\n").then(|| match serde_json::from_slice(&line) {
-        Ok(Err(Failure::Other(why))) => Err(Failure::Other(visible_line(&why).into_owned())),
+        Ok(Err(HelperError::Other(why))) => {
+            Err(HelperError::Other(visible_line(&why).into_owned()))
+        }
         Ok(report) => report,
-        Err(_) => Err(Failure::Other("its helper cannot be understood".to_owned())),
+        Err(_) => Err(HelperError::Other("its helper sent an invalid report".to_owned())),
     })
 }
 
@@ -108,9 +110,9 @@ mod tests {
         let all = [
             Ok(None),
             Ok(Some("Zeile ☂\n".to_owned())),
-            Err(Failure::TooLong),
-            Err(Failure::NotUtf8),
-            Err(Failure::Other("no seat".to_owned())),
+            Err(HelperError::TooLong),
+            Err(HelperError::NotUtf8),
+            Err(HelperError::Other("no seat".to_owned())),
         ];
         let bytes: Vec<u8> = all.iter().flat_map(|report| encode(report).unwrap()).collect();
         let (output, mut input) = io::pipe().unwrap();
@@ -123,7 +125,7 @@ mod tests {
         }
         assert_eq!(reports.next(Duration::ZERO), None);
         drop(input);
-        assert!(matches!(reports.next(WAIT), Some(Err(Failure::Other(_)))));
+        assert!(matches!(reports.next(WAIT), Some(Err(HelperError::Other(_)))));
     }
 
     #[test]
@@ -133,12 +135,12 @@ mod tests {
             thread::spawn(move || drop(input.write_all(&bytes)));
             Reports::of(output).unwrap().next(WAIT).unwrap().unwrap_err()
         };
-        assert_eq!(read(vec![b'x'; 6 * LIMIT + 101]), Failure::TooLong);
-        let unknown = Failure::Other("its helper cannot be understood".to_owned());
+        assert_eq!(read(vec![b'x'; 6 * LIMIT + 101]), HelperError::TooLong);
+        let unknown = HelperError::Other("its helper sent an invalid report".to_owned());
         for bytes in [&b"x\n"[..], b"{\"Ok\":\"\xff\"}\n", b"{\"Err\":\"Unknown\"}\n"] {
             assert_eq!(read(bytes.to_vec()), unknown);
         }
-        let hidden = encode(&Err(Failure::Other("\x1b[2J".to_owned()))).unwrap();
+        let hidden = encode(&Err(HelperError::Other("\x1b[2J".to_owned()))).unwrap();
         assert_eq!(read(hidden).to_string(), "␛[2J");
     }
 }

@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use super::report::{Failure, Report, Reports};
-use super::{Environment, Way, helper};
+use super::report::{HelperError, HelperReport, Reports};
+use super::{ClipboardBackend, ClipboardSetup, helper};
 use crate::program;
 use crate::runner::sandbox::HelperGuard;
 
@@ -14,51 +14,59 @@ use crate::runner::sandbox::HelperGuard;
 const HOLDING: Duration = Duration::from_secs(6);
 /// How long reading may take. The program that holds the clipboard may be busy.
 pub(super) const READING: Duration = Duration::from_secs(8);
-/// After that the caller is told that it waits.
+/// The caller is notified if a report takes longer.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// A helper, killed when this is dropped.
-pub(super) struct Helper {
+/// A helper. Dropping this kills it.
+pub(super) struct HelperProcess {
     child: Child,
     pub(super) reports: Reports,
-    /// Until the helper has been waited for.
+    /// Kept until the helper has been waited for.
     _started: HelperGuard,
 }
 
-impl Helper {
-    /// Starts a helper. `verb` is what it does.
-    pub(super) fn start(verb: &str, way: Way, environment: &Environment) -> io::Result<Self> {
+impl HelperProcess {
+    /// Starts a helper with this verb.
+    pub(super) fn start(
+        verb: &str,
+        backend: ClipboardBackend,
+        setup: &ClipboardSetup,
+    ) -> io::Result<Self> {
         let (reports, output) = io::pipe()?;
         let reports = Reports::of(reports)?;
         let mut command = Command::new(program::own_executable()?);
-        command.args([helper::MARK, verb]).env_clear().envs(environment.variables(way));
+        command.args([helper::MARK, verb]).env_clear().envs(setup.variables(backend));
         command.stdin(Stdio::piped()).stdout(output).stderr(Stdio::null());
-        // It must not be taken for a process that a command of a reply has left behind.
+        // Register it, so that it does not count as a process that a command of a reply left behind.
         let (child, started) = HelperGuard::start(|| command.spawn())?;
         Ok(Self { child, reports, _started: started })
     }
 
     /// Waits for a report, and calls `waits` if that takes long.
-    fn report(&self, patience: Duration, waits: impl FnOnce()) -> Report {
+    pub(super) fn report(&self, patience: Duration, waits: impl FnOnce()) -> HelperReport {
         if let Some(report) = self.reports.next(SLOW) {
             return report;
         }
         waits();
         let left = patience.saturating_sub(SLOW);
-        self.reports.next(left).unwrap_or(Err(Failure::NoAnswer(patience)))
+        self.reports.next(left).unwrap_or(Err(HelperError::NoAnswer(patience)))
     }
 }
 
-impl Drop for Helper {
+impl Drop for HelperProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Puts a text on the clipboard this way, and leaves a helper behind that holds it.
-pub(super) fn hold(way: Way, text: &str, environment: &Environment) -> Result<(), Failure> {
-    let mut helper = Helper::start("hold", way, environment)?;
+/// Copies a text with this backend, and leaves a helper running that provides it.
+pub(super) fn hold(
+    backend: ClipboardBackend,
+    text: &str,
+    setup: &ClipboardSetup,
+) -> Result<(), HelperError> {
+    let mut helper = HelperProcess::start("hold", backend, setup)?;
     program::feed(&mut helper.child, text)?;
     helper.report(HOLDING, || {})?;
     thread::Builder::new().name("clipboard".into()).spawn(move || {
@@ -66,9 +74,4 @@ pub(super) fn hold(way: Way, text: &str, environment: &Environment) -> Result<()
         helper.child.wait()
     })?;
     Ok(())
-}
-
-/// Reads the clipboard this way.
-pub(super) fn read(way: Way, environment: &Environment, waits: impl FnOnce()) -> Report {
-    Helper::start("read", way, environment)?.report(READING, waits)
 }

@@ -1,5 +1,5 @@
-//! The terminal's clipboard. OSC 52 is an escape sequence by which a terminal copies a text on the machine
-//! where it is shown. No terminal says whether it did.
+//! The terminal's clipboard. With the escape sequence OSC 52, a terminal copies a text on the machine where it is
+//! displayed. Terminals do not confirm it.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{Environment, Way};
+use super::{ClipboardBackend, ClipboardSetup};
 use crate::program;
 use crate::terminal::{self, TERMINAL};
 
-/// The longest text that is sent, in bytes: 100,000 characters of base64, which is as much as several
-/// terminals take of one sequence.
+/// The longest text that is sent, in bytes. It makes 100,000 characters of base64, the most that several terminals accept
+/// in one sequence.
 const LIMIT: usize = 74_994;
 /// How long tmux may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -21,22 +21,22 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// There is no terminal, it has no clipboard, or the text is too long for it.
-pub(super) fn copy(text: &str, environment: &Environment) -> Result<Way, String> {
-    let way = environment.terminal()?;
+pub(super) fn copy(text: &str, setup: &ClipboardSetup) -> Result<ClipboardBackend, String> {
+    let backend = setup.terminal()?;
     if text.len() > LIMIT {
         return Err(format!(
-            "the text is {} bytes long, and terminals take no more than {LIMIT} at once: copy it in parts, as `deaddrop show --copy --part 1` does",
+            "the text is {} bytes long, and terminals accept at most {LIMIT} at once; copy it in parts, beginning with `deaddrop show --copy --part 1`",
             text.len()
         ));
     }
-    if way == Way::Tmux {
-        // tmux keeps it as a buffer, and gives it to its terminal.
-        let loaded = environment.programs.command("tmux").and_then(|mut tmux| {
+    if backend == ClipboardBackend::Tmux {
+        // tmux keeps it as a buffer, and passes it to its terminal.
+        let loaded = setup.programs.command("tmux").and_then(|mut tmux| {
             tmux.args(["load-buffer", "-w", "-"]);
             program::output(tmux, text, PATIENCE)
         });
         let why = match loaded {
-            Ok(output) if output.status.success() => return Ok(way),
+            Ok(output) if output.status.success() => return Ok(backend),
             Ok(output) => format!("it failed ({})", output.status),
             Err(e) => e.to_string(),
         };
@@ -44,17 +44,17 @@ pub(super) fn copy(text: &str, environment: &Environment) -> Result<Way, String>
     }
     terminal::copy(&STANDARD.encode(text))
         .map_err(|e| format!("{TERMINAL} cannot be written: {e}"))?;
-    Ok(way)
+    Ok(backend)
 }
 
-/// How a text would be sent to the terminal's clipboard.
+/// The backend for the terminal's clipboard.
 ///
 /// # Errors
 /// There is no terminal, or it has no clipboard.
-pub(super) fn way(
+pub(super) fn backend(
     is_terminal: bool,
     variable: impl Fn(&str) -> Option<OsString>,
-) -> Result<Way, String> {
+) -> Result<ClipboardBackend, String> {
     if !is_terminal {
         return Err("this does not run at a terminal".to_owned());
     }
@@ -63,9 +63,9 @@ pub(super) fn way(
         return Err(format!("a terminal of type '{term}' has no clipboard"));
     }
     match (variable("TMUX"), variable("STY")) {
-        (Some(_), _) => Ok(Way::Tmux),
-        (None, Some(_)) => Err("GNU screen passes no long text on to its terminal".to_owned()),
-        (None, None) => Ok(Way::Terminal),
+        (Some(_), _) => Ok(ClipboardBackend::Tmux),
+        (None, Some(_)) => Err("GNU screen does not pass long texts to its terminal".to_owned()),
+        (None, None) => Ok(ClipboardBackend::Terminal),
     }
 }
 
@@ -81,16 +81,16 @@ mod tests {
     #[test]
     fn a_terminal_without_a_clipboard_is_no_way_and_within_tmux_there_is_one() {
         let at = |variables: &[(&str, &str)]| {
-            way(true, |name| {
+            backend(true, |name| {
                 variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
             })
         };
-        assert!(way(false, |_| Some("xterm".into())).unwrap_err().contains("at a terminal"));
+        assert!(backend(false, |_| Some("xterm".into())).unwrap_err().contains("at a terminal"));
         assert!(at(&[]).unwrap_err().contains("''"));
         assert!(at(&[("TERM", "dumb")]).unwrap_err().contains("'dumb'"));
-        assert_eq!(at(&[("TERM", "xterm")]), Ok(Way::Terminal));
+        assert_eq!(at(&[("TERM", "xterm")]), Ok(ClipboardBackend::Terminal));
         let screen = [("TERM", "screen"), ("STY", "1"), ("TMUX", "2")];
         assert!(at(&screen[..2]).unwrap_err().contains("GNU screen"));
-        assert_eq!(at(&screen), Ok(Way::Tmux));
+        assert_eq!(at(&screen), Ok(ClipboardBackend::Tmux));
     }
 }

@@ -1,118 +1,123 @@
-//! Listens to a watching helper in a thread of its own, and starts another one if it fails or does not answer.
+//! Receives from a watching helper in a thread, and starts another helper if it fails or does not answer.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::report::Failure;
-use super::spawn::{Helper, READING};
-use super::{Environment, Way};
+use super::report::HelperError;
+use super::spawn::{HelperProcess, READING};
+use super::{ClipboardBackend, ClipboardSetup};
 
-/// How long to wait before another helper is started. Each time that fails it is twice as long.
+/// How long to wait before starting another helper. Doubled after each failure.
 const RETRY: Duration = Duration::from_secs(5);
 /// The longest such wait.
 const LONGEST: Duration = Duration::from_mins(1);
 /// How often the thread checks whether it is to end.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What happens to the clipboard.
+/// An event of the watched clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClipboardEvent {
-    /// From now on the clipboard is watched this way, and this reply was there already.
-    Begun(Way, Option<String>),
-    /// This text came, and names the outbox that it answers.
+    /// The clipboard is watched with this backend from now on. It may have contained a reply already.
+    Started(ClipboardBackend, Option<String>),
+    /// A new text that names the outbox that it answers.
     Text(String),
-    /// The clipboard cannot be read, for this reason. Sent once; it is tried again unless there is no way.
-    Trouble(String),
-    /// It can be read again.
-    Well,
+    /// The clipboard cannot be read, for this reason. Sent once; reading is tried again unless there is no backend.
+    Unreadable(String),
+    /// The clipboard can be read again.
+    Fixed,
 }
 
 /// Watches the clipboard until it is dropped.
-pub struct Watcher {
+pub struct ClipboardWatcher {
     event: Receiver<ClipboardEvent>,
     /// The thread ends when this is dropped.
     _running: Sender<()>,
 }
 
-impl Watcher {
-    /// Starts the thread, which calls `wake` whenever something happened. None if there can be no thread.
-    pub fn start(environment: Environment, wake: impl Fn() + Send + 'static) -> Option<Self> {
+impl ClipboardWatcher {
+    /// Starts the thread, which calls `wake` after each event. None if there can be no thread.
+    pub fn start(setup: ClipboardSetup, wake: impl Fn() + Send + 'static) -> Option<Self> {
         let (sender, event) = mpsc::channel();
         let (running, stopped) = mpsc::channel();
-        let tell = move |event| {
+        let on_event = move |event| {
             let _ = sender.send(event);
             wake();
         };
-        let listener = Listener { tell, stopped, way: None, in_trouble: false, wait: RETRY };
+        let listener =
+            Listener { on_event, stopped, backend: None, is_failing: false, wait: RETRY };
         // The system ends a helper with the thread that started it.
-        let run = move || listener.run(&environment);
+        let run = move || listener.run(&setup);
         thread::Builder::new().name("clipboard".into()).spawn(run).ok()?;
         Some(Self { event, _running: running })
     }
 
-    /// The next thing that happened, if there is one.
-    pub fn event(&self) -> Option<ClipboardEvent> {
+    /// The next event, if there is one.
+    pub fn try_next(&self) -> Option<ClipboardEvent> {
         self.event.try_recv().ok()
     }
 }
 
 /// The thread of a watcher.
-struct Listener<Tell> {
-    tell: Tell,
+struct Listener<OnEvent> {
+    on_event: OnEvent,
     stopped: Receiver<()>,
-    /// The way that was told last.
-    way: Option<Way>,
-    in_trouble: bool,
+    /// The backend of the last `Started` event.
+    backend: Option<ClipboardBackend>,
+    is_failing: bool,
     wait: Duration,
 }
 
-impl<Tell: Fn(ClipboardEvent)> Listener<Tell> {
-    fn run(mut self, environment: &Environment) {
-        let ways = environment.ways();
-        while let Err(why) = super::first(&ways, |way| self.listen(way, environment)) {
-            if !std::mem::replace(&mut self.in_trouble, true) {
-                (self.tell)(ClipboardEvent::Trouble(why));
+impl<OnEvent: Fn(ClipboardEvent)> Listener<OnEvent> {
+    fn run(mut self, setup: &ClipboardSetup) {
+        let backends = setup.backends();
+        while let Err(why) = super::try_backends(&backends, |backend| self.listen(backend, setup)) {
+            if !std::mem::replace(&mut self.is_failing, true) {
+                (self.on_event)(ClipboardEvent::Unreadable(why));
             }
-            if ways.is_empty() || self.is_over(self.wait) {
+            if backends.is_empty() || self.is_over(self.wait) {
                 return;
             }
             self.wait = LONGEST.min(self.wait * 2);
         }
     }
 
-    /// Listens to a helper until it fails, or this is over.
-    fn listen(&mut self, way: Way, environment: &Environment) -> Result<(), Failure> {
-        let helper = Helper::start("watch", way, environment)?;
+    /// Receives from a helper until it fails or the watcher is dropped.
+    fn listen(
+        &mut self,
+        backend: ClipboardBackend,
+        setup: &ClipboardSetup,
+    ) -> Result<(), HelperError> {
+        let helper = HelperProcess::start("watch", backend, setup)?;
         let mut last = Instant::now();
         while !self.is_over(Duration::ZERO) {
             match helper.reports.next(TICK) {
                 Some(report) => {
-                    self.hear(way, report?);
+                    self.handle_report(backend, report?);
                     last = Instant::now();
                 }
-                None if last.elapsed() > READING => return Err(Failure::NoAnswer(READING)),
+                None if last.elapsed() > READING => return Err(HelperError::NoAnswer(READING)),
                 None => {}
             }
         }
         Ok(())
     }
 
-    fn hear(&mut self, way: Way, text: Option<String>) {
+    fn handle_report(&mut self, backend: ClipboardBackend, text: Option<String>) {
         self.wait = RETRY;
-        let was_in_trouble = std::mem::take(&mut self.in_trouble);
-        if self.way.replace(way) != Some(way) {
-            return (self.tell)(ClipboardEvent::Begun(way, text));
+        let was_failing = std::mem::take(&mut self.is_failing);
+        if self.backend.replace(backend) != Some(backend) {
+            return (self.on_event)(ClipboardEvent::Started(backend, text));
         }
-        if was_in_trouble {
-            (self.tell)(ClipboardEvent::Well);
+        if was_failing {
+            (self.on_event)(ClipboardEvent::Fixed);
         }
         if let Some(text) = text {
-            (self.tell)(ClipboardEvent::Text(text));
+            (self.on_event)(ClipboardEvent::Text(text));
         }
     }
 
-    /// Waits, and returns whether the watcher was dropped meanwhile.
+    /// Waits, and returns whether the watcher was dropped in the meantime.
     fn is_over(&self, wait: Duration) -> bool {
         self.stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout)
     }

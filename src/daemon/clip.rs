@@ -9,7 +9,7 @@ use super::Serve;
 use super::sessions::Sessions;
 use crate::admission::{self, Admission, Given};
 use crate::atomic;
-use crate::clipboard::{ClipboardEvent, Copied, Copier, Environment, Watcher};
+use crate::clipboard::{ClipboardEvent, ClipboardSetup, ClipboardWatcher, Copier, CopyResult};
 use crate::engine::{Engine, pasted_outbox};
 use crate::error::Result;
 use crate::event::{ClipboardNews, Event, Observer};
@@ -33,7 +33,7 @@ pub struct Clip {
 /// The clipboard's side of the daemon.
 pub(super) struct ClipboardSync {
     copier: Option<Copier<OutboxForm>>,
-    watcher: Option<Watcher>,
+    watcher: Option<ClipboardWatcher>,
     /// What is copied when the first look at the clipboard is taken: a session, and which text its
     /// newest outbox had.
     first: Option<(String, (u32, usize))>,
@@ -69,7 +69,7 @@ impl ClipboardSync {
             sync.first = id.and_then(|id| Some((id.clone(), *sync.copied.get(&id)?)));
         }
         if clip.takes {
-            sync.watcher = Watcher::start(Environment::here(programs), wake);
+            sync.watcher = ClipboardWatcher::start(ClipboardSetup::current(programs), wake);
         }
         if sync.watcher.is_none() {
             sync.copy_first(engine, sessions);
@@ -94,12 +94,12 @@ impl ClipboardSync {
         sessions: &mut Sessions,
         observer: &mut dyn Observer,
     ) -> Result<()> {
-        while let Some(copied) = self.copier.as_ref().and_then(Copier::copied) {
+        while let Some(copied) = self.copier.as_ref().and_then(Copier::try_next) {
             tell(&copied, observer);
         }
-        while let Some(event) = self.watcher.as_ref().and_then(Watcher::event) {
+        while let Some(event) = self.watcher.as_ref().and_then(ClipboardWatcher::try_next) {
             match event {
-                ClipboardEvent::Begun(way, text) => {
+                ClipboardEvent::Started(way, text) => {
                     observer.event(Event::Clipboard(&ClipboardNews::Watched(way)));
                     let taken = text.map(|text| self.take(engine, sessions, text, observer));
                     if taken.transpose()? == Some(true) {
@@ -108,11 +108,11 @@ impl ClipboardSync {
                     self.copy_first(engine, sessions);
                 }
                 ClipboardEvent::Text(text) => drop(self.take(engine, sessions, text, observer)?),
-                ClipboardEvent::Trouble(why) => {
+                ClipboardEvent::Unreadable(why) => {
                     observer.event(Event::Clipboard(&ClipboardNews::Unreadable(&why)));
                     self.copy_first(engine, sessions);
                 }
-                ClipboardEvent::Well => observer.event(Event::Clipboard(&ClipboardNews::Readable)),
+                ClipboardEvent::Fixed => observer.event(Event::Clipboard(&ClipboardNews::Readable)),
             }
         }
         Ok(())
@@ -218,7 +218,7 @@ fn to_paste(serve: &Serve, sessions: &Sessions) -> Option<String> {
     only.filter(|_| waiting.next().is_none()).map(|session| session.id.clone())
 }
 
-fn tell((path, done): &Copied<OutboxForm>, observer: &mut dyn Observer) {
+fn tell((path, done): &CopyResult<OutboxForm>, observer: &mut dyn Observer) {
     observer.event(Event::Clipboard(&match done {
         Ok((form, way)) => ClipboardNews::Copied(path, form, *way),
         Err(why) => ClipboardNews::NotCopied(path, why),

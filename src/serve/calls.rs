@@ -1,4 +1,4 @@
-//! Requests of the page, each of which is a command of the command line with `--json`.
+//! Requests of the page. Each runs a command of the command line with `--json`.
 
 use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
@@ -16,22 +16,22 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::guard::{answer, error};
-use super::{Project, Site};
+use super::{ServedProject, Site};
 
-/// The argument of a process that reads the rest of its arguments from standard input, a list in a line of JSON.
+/// The argument that makes a process read its other arguments from standard input: a JSON list on one line.
 pub(crate) const ON_STDIN: &str = "--arguments-on-stdin";
-/// A request is not longer, in bytes, and comes within this time.
+/// The longest request, in bytes, and how long it may take to arrive.
 const LONGEST: usize = 16 << 20;
 const ARRIVES: Duration = Duration::from_secs(15);
-/// So many bodies are received at once.
+/// How many bodies are received at once.
 static BODIES: Semaphore = Semaphore::const_new(16);
 
 /// How a field of a request becomes an argument.
 #[derive(Clone, Copy)]
 enum Field {
-    /// It stands by itself.
+    /// A positional argument.
     Operand,
-    /// `--flag=value`; of a list, each.
+    /// `--flag=value`, for each value of a list.
     Flag(&'static str),
     /// The flag, if it is true.
     Switch(&'static str),
@@ -41,15 +41,15 @@ enum Field {
 use Field::{Flag, Input, Operand, Switch};
 
 /// A request of the page: its name, the words of its command, whether that only reads, and its fields.
-type Call = (&'static str, &'static [&'static str], bool, &'static [(&'static str, Field)]);
+type PageCall = (&'static str, &'static [&'static str], bool, &'static [(&'static str, Field)]);
 
 const SESSION: (&str, Field) = ("session", Flag("--session"));
 const OPERATION: (&str, Field) = ("operation", Operand);
 const QUESTION: (&str, Field) = ("question", Flag("--question"));
 const LEAVE_OUT: (&str, Field) = ("leaveOut", Flag("--leave-out"));
 
-/// docs/scripting.md says what each answers with.
-const CALLS: &[Call] = &[
+/// docs/scripting.md describes the answers.
+const CALLS: &[PageCall] = &[
     ("status", &["status"], true, &[SESSION]),
     ("log", &["log"], true, &[SESSION]),
     ("diff", &["diff"], true, &[SESSION, ("turns", Operand)]),
@@ -106,7 +106,7 @@ const CALLS: &[Call] = &[
     ("new", &["new", "--no-watch", "-"], false, NEW),
 ];
 
-/// What a new session begins with.
+/// Fields of a new session.
 const NEW: &[(&str, Field)] = &[
     ("task", Input),
     ("dialect", Flag("--dialect")),
@@ -116,7 +116,7 @@ const NEW: &[(&str, Field)] = &[
     ("noContents", Switch("--no-contents")),
 ];
 
-/// Stops the turn that runs. What of it was not begun is not executed, and the model is told.
+/// Stops the running turn. Steps that were not begun are not executed, and the model is informed.
 pub(super) async fn stop(State(site): State<Arc<Site>>) -> Response {
     (site.project.stop_turn)();
     answer(StatusCode::OK, &Value::Null)
@@ -145,7 +145,7 @@ pub(super) async fn call(
     };
     let shared = Arc::clone(&site);
     let run = move || {
-        // It bounds the commands, whoever still waits for them.
+        // Limits running commands, even if their client is gone.
         let _permit = permit;
         run(&shared.project, words, arguments, &input)
     };
@@ -156,12 +156,12 @@ pub(super) async fn call(
     }
 }
 
-/// The whole body of a request, or why it is refused.
+/// Receives the whole body of a request, or returns why it is refused.
 pub(super) async fn received(
     body: Body,
     room: &Semaphore,
 ) -> Result<Bytes, (StatusCode, &'static str, &'static str)> {
-    let message = "the request is longer than 16 MiB or was broken off";
+    let message = "the request is longer than 16 MiB, or its connection was lost";
     let too_large = (StatusCode::PAYLOAD_TOO_LARGE, "too-large", message);
     if body.size_hint().lower() > LONGEST as u64 {
         return Err(too_large);
@@ -180,11 +180,11 @@ pub(super) async fn received(
     }
 }
 
-/// The arguments and the input that a request stands for.
+/// The arguments and the standard input of a request's command.
 fn read(body: &[u8], fields: &[(&str, Field)]) -> Result<(Vec<String>, String), String> {
     let body = if body.is_empty() { b"{}" } else { body };
-    let body: Map<String, Value> =
-        serde_json::from_slice(body).map_err(|e| format!("the request is no JSON object: {e}"))?;
+    let body: Map<String, Value> = serde_json::from_slice(body)
+        .map_err(|e| format!("the request is not a JSON object: {e}"))?;
     let (mut flags, mut operands, mut input) = (Vec::new(), Vec::new(), String::new());
     for (name, value) in body {
         let Some((_, field)) = fields.iter().find(|(known, _)| *known == name) else {
@@ -202,7 +202,7 @@ fn read(body: &[u8], fields: &[(&str, Field)]) -> Result<(Vec<String>, String), 
                 (Flag(flag), Value::Number(n)) => flags.push(format!("{flag}={n}")),
                 (Operand, Value::String(text)) => operands.push(text),
                 (Operand, Value::Number(n)) => operands.push(n.to_string()),
-                _ => return Err(format!("the field '{name}' has a value of another kind")),
+                _ => return Err(format!("the field '{name}' has a value of the wrong type")),
             }
         }
     }
@@ -211,15 +211,15 @@ fn read(body: &[u8], fields: &[(&str, Field)]) -> Result<(Vec<String>, String), 
     }
     flags.append(&mut operands);
     if flags.iter().any(|argument| argument.contains('\0')) {
-        return Err("no field but a text may contain a NUL".to_owned());
+        return Err("only a text may contain a NUL".to_owned());
     }
     Ok((flags, input))
 }
 
-/// Runs a command of the command line to its end. Its arguments come on standard input: those of a program can be seen
-/// by everybody, and are bounded.
+/// Runs a command to its end. Its arguments are passed on standard input, because all users can see the arguments of
+/// programs, and their length is limited.
 fn run(
-    project: &Project,
+    project: &ServedProject,
     words: &[&str],
     arguments: Vec<String>,
     input: &str,
@@ -232,7 +232,7 @@ fn run(
     command.arg(ON_STDIN).args(before);
     command.envs(project.variables.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Ctrl-C at the terminal is for this process, which answers those that wait for it.
+    // Ctrl-C at the terminal must reach only this process, which still answers waiting commands.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn()?;
@@ -243,7 +243,7 @@ fn run(
     })
 }
 
-/// The answer to what a command printed: the objects, as a list; or its error.
+/// The response to a command's output: a list of the printed objects, or its error.
 fn answered(output: &Output) -> Response {
     let results = Deserializer::from_slice(&output.stdout).into_iter();
     let results: Vec<Value> = results.map_while(Result::ok).collect();
@@ -251,7 +251,7 @@ fn answered(output: &Output) -> Response {
         return answer(StatusCode::OK, &Value::Array(results));
     }
     let told = String::from_utf8_lossy(&output.stderr);
-    // Warnings may stand before it.
+    // Warnings may precede the error.
     let failed = told.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
     match failed.filter(|value| value["error"].is_object()) {
         Some(failed) => answer(StatusCode::CONFLICT, &failed),

@@ -1,4 +1,4 @@
-//! Connections: accepted, bounded, and closed when they are slow.
+//! Accepts connections, limits their number, and closes slow ones.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-/// So many connections are open at once; others wait.
+/// How many connections may be open at once. Others wait.
 pub(super) const MOST: usize = 256;
 /// How long the head of a request may take, and also how long a connection may be idle.
 const HEAD: Duration = Duration::from_secs(5);
-/// How long a client may leave what was sent to it unread.
+/// How long a client may leave sent data unread, in milliseconds.
 const UNREAD_MS: u32 = 10_000;
-/// How long to wait when no connection can be accepted, as where there are too many open files.
+/// How long to wait if no connection can be accepted, for example because too many files are open.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Accepts connections for as long as it is awaited, where there is `room`.
+/// Accepts connections in an endless loop, as far as `room` permits.
 pub(super) async fn accept(listener: TcpListener, router: Router, room: Arc<Semaphore>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
@@ -43,7 +43,7 @@ async fn serve(stream: TcpStream, router: Router) {
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, UNREAD_MS);
     let _ = stream.set_nodelay(true);
     let service = TowerToHyperService::new(router);
-    // A client that breaks off has seen enough.
+    // Errors are ignored: the client has disconnected.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)

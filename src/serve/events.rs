@@ -1,5 +1,4 @@
-//! What happens in the project, for pages that look on: the events of `watch --json`, and what a running command
-//! writes.
+//! Sends events to open pages: those of `watch --json`, and the output of a running command.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,14 +16,14 @@ use tokio::time::timeout;
 
 use super::Site;
 
-/// So many events are kept for a page that is slow; one that misses some is told to look at everything anew.
+/// How many events are kept for a slow page. A page that misses some is told to reload everything.
 const KEPT: usize = 1_000;
-/// How often it is looked what a command has written.
+/// How often the output of a command is checked.
 const SOON: Duration = Duration::from_millis(200);
-/// After so many looks without an event a line is sent, so that a lost connection is noticed.
+/// After this many checks without an event, a comment line is sent, so that a lost connection is noticed.
 const QUIET: u32 = 50;
 
-/// Where events are sent to.
+/// Sends events to all open pages.
 #[derive(Debug, Clone)]
 pub struct Events(Sender<Arc<str>>);
 
@@ -37,12 +36,12 @@ impl Default for Events {
 impl Events {
     /// Sends an event to all pages that are open.
     pub fn send(&self, event: &Value) {
-        // Nobody may look on.
+        // There may be no open page.
         let _ = self.0.send(event.to_string().into());
     }
 }
 
-/// The events from now on, one after the other, as server-sent events.
+/// Streams the events from now on as server-sent events.
 pub(super) async fn stream(State(site): State<Arc<Site>>) -> Response {
     let events = site.project.events.0.subscribe();
     let begin = (site, events, String::new(), 0);
@@ -73,7 +72,7 @@ pub(super) async fn stream(State(site): State<Arc<Site>>) -> Response {
     ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
-/// An event as it is sent. JSON holds no line feed.
+/// A server-sent event. JSON contains no line feeds.
 fn message(text: &str) -> Bytes {
     format!("data: {text}\n\n").into()
 }

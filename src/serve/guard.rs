@@ -1,4 +1,4 @@
-//! What every request has to pass, and what every answer says.
+//! Checks of every request, and headers of every response.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{Site, rest};
 
-/// Nothing is loaded but the page's own files; no script and no style stands within it, and no other page frames it.
+/// Only the page's own files are loaded, inline scripts and styles are forbidden, and no other page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const HEADERS: [(HeaderName, &str); 6] = [
@@ -27,8 +27,8 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (CACHE_CONTROL, "no-store"),
 ];
 
-/// Refuses what does not come from the page: names that may lead here from elsewhere (DNS rebinding), other sites, and
-/// whoever lacks the token.
+/// Refuses requests that do not come from the page: other host names (DNS rebinding), other origins, and requests without
+/// the token.
 pub(super) async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let refused = refusal(&site, request.uri(), request.headers());
     let is_rest = request.uri().path().starts_with("/v1");
@@ -60,25 +60,30 @@ fn refusal(
     let is_alone = headers.get_all(HOST).iter().count() == 1
         && uri.authority().is_none_or(|authority| authority == host);
     if !is_right || !is_alone {
-        let message = "open the page at the address that `deaddrop serve` printed last: others may lead here from elsewhere";
+        let message = "open the page at the address that `deaddrop serve` printed last; other names are refused, because other sites can use them";
         return Some((StatusCode::MISDIRECTED_REQUEST, "wrong-host", message));
     }
     if text(ORIGIN).is_some_and(|origin| origin.strip_prefix("http://") != Some(host)) {
-        return Some((StatusCode::FORBIDDEN, "other-origin", "only the page itself may ask"));
+        return Some((
+            StatusCode::FORBIDDEN,
+            "other-origin",
+            "only the page itself may send requests",
+        ));
     }
     if path.starts_with("/api/") {
         let given = text(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
         // Digests are compared in constant time.
         let digest = |token: &str| blake3::hash(token.as_bytes());
         if given.is_none_or(|given| digest(given) != digest(&site.token)) {
-            let message = "the token is missing or of another start: open the address that `deaddrop serve` printed last";
+            let message = "the token is missing or from another start: open the address that `deaddrop serve` printed last";
             return Some((StatusCode::UNAUTHORIZED, "unauthorized", message));
         }
     }
     None
 }
 
-/// Whether a Host header is an address of this port. Only an address cannot be made to lead elsewhere.
+/// Whether a Host header is an IP address or `localhost` with this port. Other names can be made to resolve to this
+/// machine.
 fn is_address(host: &str, port: u16) -> bool {
     let (name, named) = host
         .rsplit_once(':')
@@ -88,7 +93,7 @@ fn is_address(host: &str, port: u16) -> bool {
     named == Some(port) && (name == "localhost" || name.parse::<IpAddr>().is_ok())
 }
 
-/// An error as the command line has it.
+/// An error in the form of the command line.
 pub(super) fn error(status: StatusCode, code: &str, message: &str) -> Response {
     answer(status, &json!({ "error": { "code": code, "message": message } }))
 }

@@ -1,8 +1,8 @@
 //! `deaddrop serve`: the page in the browser, and the REST API for programs ([`rest`]).
 //!
-//! The page is a client of the command line. Each of its requests is a command with `--json` (docs/scripting.md), run
-//! as a process of its own that hands what it changes to the process that serves, which is this one. So the page can do
-//! what a person at a terminal can, and nothing else; the journal, the policy and approvals lie on its only way.
+//! The page is a client of the command line. Each of its requests runs a command with `--json` (docs/scripting.md) as a
+//! separate process, which hands changes over to the process that serves: this one. So the page can do exactly what a
+//! person at a terminal can, and every request passes the journal, the policy and approvals.
 //!
 //! Requests are received and answered on one thread, the only one with a runtime.
 
@@ -33,51 +33,51 @@ use crate::settings::Config;
 pub(crate) use calls::ON_STDIN;
 pub use events::Events;
 use rest::Spaces;
-pub use rest::{Key, Keys};
+pub use rest::{ApiKey, ApiKeys};
 
-/// How long requests may take that are open when the server stops.
+/// How long open requests may take when the server stops.
 const LAST: Duration = Duration::from_secs(2);
-/// How often it is looked which spaces have expired.
-const SOON: Duration = Duration::from_secs(1);
-/// So many commands of the page that only read run at once, and so many others.
+/// How often to check for expired spaces.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
+/// How many reading commands and how many other commands of the page run at once.
 const READING: usize = 4;
 const WRITING: usize = 16;
 
-/// What the page is a page of.
-pub struct Project {
+/// The project that the page shows.
+pub struct ServedProject {
     /// Its settings.
     pub config: Config,
-    /// What was finished when it was opened.
+    /// The run that was finished when the project was opened.
     pub taken_up: Option<Session>,
-    /// This program, with the arguments that come before a command.
+    /// This program, with the arguments before a command.
     pub command: (PathBuf, Vec<OsString>),
-    /// Variables that settings are handed on in.
+    /// Environment variables that pass settings on.
     pub variables: Vec<(String, String)>,
-    /// What happens in the project.
+    /// Events of the project.
     pub events: Events,
-    /// What a running command writes.
+    /// Output of a running command.
     pub live_output: Arc<LiveOutput>,
-    /// Stops the turn that runs.
+    /// Stops the running turn.
     pub stop_turn: Box<dyn Fn() + Send + Sync>,
 }
 
-/// A page that is served.
-pub struct Server {
-    /// Where.
+/// The running server of a page.
+pub struct PageServer {
+    /// The address it listens on.
     pub address: SocketAddr,
-    /// What the page proves with that it was opened by the person.
+    /// Proves that the person opened the page.
     pub token: String,
-    /// The name of its own that the page has for this start, with the port. Browsers keep what somebody who listened
-    /// on an address before has left there, and let it act on the page.
+    /// A host name that is new for this start, with the port. Browsers keep data of programs that listened on an address
+    /// before, and would let it act on the page.
     host: Option<String>,
     spaces: Arc<Spaces>,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
 
-/// What all requests share.
+/// State that all requests share.
 struct Site {
-    project: Project,
+    project: ServedProject,
     spaces: Arc<Spaces>,
     address: SocketAddr,
     host: Option<String>,
@@ -86,12 +86,12 @@ struct Site {
     writing: Arc<Semaphore>,
 }
 
-impl Server {
-    /// Serves the page of a project until [`Server::stop`].
+impl PageServer {
+    /// Serves the page of a project until [`PageServer::stop`].
     ///
     /// # Errors
     /// The address cannot be listened on, or there is no thread for it.
-    pub fn start(listen: SocketAddr, mut project: Project) -> Result<Self> {
+    pub fn start(listen: SocketAddr, mut project: ServedProject) -> Result<Self> {
         let (listeners, address, host) = bind(listen)?;
         let token = random() + &random();
         let spaces = Spaces::open(&project.config, project.taken_up.take())?;
@@ -116,44 +116,44 @@ impl Server {
             }
             runtime.spawn(expire(Arc::clone(&site.spaces)));
             let _ = runtime.block_on(stopped);
-            // Commands of the page may still wait for an answer of this process, which is ending.
+            // Do not wait longer: commands of the page may wait for an answer of this process.
             runtime.shutdown_timeout(LAST);
         };
         let thread = thread::Builder::new().name("page".into()).spawn(serve).map_err(fail)?;
         Ok(Self { address, token, host, spaces, stop, thread })
     }
 
-    /// The address that the person opens.
+    /// The address that the person opens, with the token.
     pub fn url(&self) -> String {
         let host = self.host.clone().unwrap_or_else(|| self.address.to_string());
         format!("http://{host}/#token={}", self.token)
     }
 
-    /// Ends it.
+    /// Stops the server.
     pub fn stop(self) {
-        // Whoever waits for a run gets what came of it until now.
+        // Clients that wait for a run get its results so far.
         self.spaces.stop();
         let _ = self.stop.send(());
         let _ = self.thread.join();
     }
 }
 
-/// Listens on an address. Returns also which it is, and the page's own name with the port, if it has one.
+/// Listens on an address. Also returns the actual address, and the page's host name with the port, if it has one.
 fn bind(listen: SocketAddr) -> Result<(Vec<TcpListener>, SocketAddr, Option<String>)> {
     let mut listeners = vec![bind_one(listen)?];
     let address = listeners[0].local_addr().unwrap_or(listen);
-    // A free port is new enough.
+    // A random port is new enough.
     if listen.port() == 0 || !address.ip().is_loopback() {
         return Ok((listeners, address, None));
     }
-    // Such a name leads to both.
+    // A `.localhost` name can resolve to either loopback address.
     let other: IpAddr = match address.ip() {
         IpAddr::V4(_) => Ipv6Addr::LOCALHOST.into(),
         IpAddr::V6(_) => Ipv4Addr::LOCALHOST.into(),
     };
     match bind_one(SocketAddr::new(other, address.port())) {
         Err(e) if e.code() == "address-in-use" => return Err(e),
-        // There may be no such address.
+        // The machine may not have this address.
         other => listeners.extend(other),
     }
     let host = format!("{}.localhost:{}", &random()[..12], address.port());
@@ -173,10 +173,10 @@ fn random() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
-/// Destroys spaces whose time is over, as long as it is awaited.
+/// Destroys expired spaces, in an endless loop.
 async fn expire(spaces: Arc<Spaces>) {
     loop {
-        tokio::time::sleep(SOON).await;
+        tokio::time::sleep(EXPIRY_INTERVAL).await;
         let spaces = Arc::clone(&spaces);
         let _ = tokio::task::spawn_blocking(move || spaces.expire()).await;
     }

@@ -1,4 +1,4 @@
-//! Files of a space. What changes one is a run of one operation; what reads one is judged by the same rules.
+//! Files of a space. A change is a run with one operation. Reading is subject to the same policy.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -9,8 +9,8 @@ use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
 use serde_json::{Value, json};
 
-use super::spaces::Space;
-use super::{Call, Fault, Reply, runs};
+use super::spaces::RestSpace;
+use super::{ApiCall, ApiError, ApiReply, runs};
 use crate::clock::Timestamp;
 use crate::executor::PreviewExecutor;
 use crate::policy::{self, Access, Verdict};
@@ -22,34 +22,39 @@ use crate::space::told;
 use crate::turn;
 use crate::workspace::Workspace;
 
-/// A larger file is not given, in bytes.
+/// The largest file that can be read, in bytes.
 const LARGEST: u64 = 16 << 20;
-/// A listing has at most so many entries, and goes so deep.
+/// The most entries of a listing, and its greatest depth.
 const ENTRIES: usize = 100_000;
 const DEPTH: usize = 64;
 
-/// What a file is written with.
+/// The body of a request that writes a file.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Content {
+struct FileBody {
     content: Option<String>,
     encoding: Option<Encoding>,
 }
 
-/// Answers a request about the file, or the folder, with this path as it stands in the address.
-pub(super) fn answer(space: &Arc<Space>, path: &str, call: &Call<'_>) -> Result<Reply, Fault> {
-    let invalid = |why: &str| Fault::invalid("path", why);
-    let path = decoded(path).ok_or_else(|| invalid("it is no percent-encoded UTF-8"))?;
+/// Answers a request about a file or a folder. `path` is still percent-encoded.
+pub(super) fn answer(
+    space: &Arc<RestSpace>,
+    path: &str,
+    call: &ApiCall<'_>,
+) -> Result<ApiReply, ApiError> {
+    let invalid = |why: &str| ApiError::invalid("path", why);
+    let path = decoded(path).ok_or_else(|| invalid("it is not percent-encoded UTF-8"))?;
     let recursive = call.query("recursive");
     if call.method == Method::GET && (path.is_empty() || path.ends_with('/') || recursive.is_some())
     {
         let named = call.query("path").filter(|_| path.is_empty()).unwrap_or(&path);
         return list(space, named.trim_end_matches('/'), recursive == Some("true"));
     }
-    let sent: Content = if call.method == Method::PUT { call.body()? } else { Content::default() };
+    let sent: FileBody =
+        if call.method == Method::PUT { call.body()? } else { FileBody::default() };
     let asked = call.query("encoding").map(|name| Encoding::deserialize(name.into_deserializer()));
     let asked =
-        asked.transpose().map_err(|e: ValueError| Fault::invalid("encoding", &e.to_string()))?;
+        asked.transpose().map_err(|e: ValueError| ApiError::invalid("encoding", &e.to_string()))?;
     let encoding = sent.encoding.or(asked).unwrap_or_default();
     if call.method == Method::GET {
         let step = step(&json!({ "type": "readFile", "path": path, "encoding": encoding }))?;
@@ -58,13 +63,13 @@ pub(super) fn answer(space: &Arc<Space>, path: &str, call: &Call<'_>) -> Result<
     if call.method == Method::DELETE {
         return change(space, call, &path, &json!({ "type": "deleteFile", "path": path }));
     }
-    let content = sent.content.ok_or_else(|| Fault::invalid("content", "it is missing"))?;
+    let content = sent.content.ok_or_else(|| ApiError::invalid("content", "it is missing"))?;
     let mut create = json!({ "type": "createFile", "path": path, "encoding": encoding });
     (create["content"], create["overwrite"]) = (content.into(), true.into());
     change(space, call, &path, &create)
 }
 
-/// A text without its percent-encoding.
+/// Decodes percent-encoding; None if it is invalid.
 pub(super) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -79,75 +84,82 @@ pub(super) fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The step of an operation that is sent alone.
+/// The step of a single operation.
 ///
 /// # Errors
 /// It is not in order.
-fn step(operation: &Value) -> Result<Step, Fault> {
+fn step(operation: &Value) -> Result<Step, ApiError> {
     let message = json!({ "protocolVersion": "1.0", "operations": [operation] });
-    let received =
-        operations::receive(&message.to_string()).map_err(|faults| Fault::schema(faults.iter()))?;
+    let received = operations::receive(&message.to_string())
+        .map_err(|faults| ApiError::schema(faults.iter()))?;
     let faults = received.entries.first().and_then(|entry| entry.operation.as_ref().err());
     if let Some(faults) = faults {
         let own = |fault: &SchemaFault| {
             let path = fault.path.replacen("$.operations[0]", "$", 1);
             SchemaFault { path, ..fault.clone() }
         };
-        return Err(Fault::schema(faults.iter().map(own).collect::<Vec<_>>().iter()));
+        return Err(ApiError::schema(faults.iter().map(own).collect::<Vec<_>>().iter()));
     }
     let step = operations::steps(Ok(received), false).into_iter().next();
-    let step = step.ok_or_else(|| Fault::invalid("path", "it names no file"))?;
+    let step = step.ok_or_else(|| ApiError::invalid("path", "it names no file"))?;
     match &step.asks {
-        Asks::Invalid(invalid) => Err(Fault::invalid("path", &invalid.reason)),
+        Asks::Invalid(invalid) => Err(ApiError::invalid("path", &invalid.reason)),
         Asks::Operation(_) => Ok(step),
     }
 }
 
-fn workspace(space: &Space) -> Result<Workspace, Fault> {
+fn workspace(space: &RestSpace) -> Result<Workspace, ApiError> {
     let config = &space.config;
     Workspace::open(&config.workspace, &config.state(), &config.protected_names)
-        .map_err(|e| Fault::failed(&e))
+        .map_err(|e| ApiError::failed(&e))
 }
 
-/// Refuses what the policy does not simply allow: nobody can be asked about a single file.
-fn judge(policy: &Policy, step: &Step, workspace: &Workspace) -> Result<(), Fault> {
+/// Refuses operations that the policy does not allow outright: nobody can be asked about a single file.
+fn judge(policy: &Policy, step: &Step, workspace: &Workspace) -> Result<(), ApiError> {
     let Asks::Operation(operation) = &step.asks else { return Ok(()) };
     let executor = PreviewExecutor::new(workspace);
     let decision =
-        turn::judge(policy, true, operation, &executor).map_err(|e| Fault::failed(&e))?;
+        turn::judge(policy, true, operation, &executor).map_err(|e| ApiError::failed(&e))?;
     permitted(decision)
 }
 
-fn permitted(decision: Verdict) -> Result<(), Fault> {
+fn permitted(decision: Verdict) -> Result<(), ApiError> {
     match decision {
         Verdict::Allow => Ok(()),
-        Verdict::Deny(denial) => Err(Fault::denied(&denial.reason, denial.suggestion.as_deref())),
+        Verdict::Deny(denial) => {
+            Err(ApiError::denied(&denial.reason, denial.suggestion.as_deref()))
+        }
         Verdict::Ask(ask) => {
             let suggestion = "Send it as an operation of a run, which can be approved";
-            Err(Fault::denied(&ask.reason, Some(suggestion)))
+            Err(ApiError::denied(&ask.reason, Some(suggestion)))
         }
     }
 }
 
-fn read(space: &Space, path: &str, encoding: Encoding, step: &Step) -> Result<Reply, Fault> {
+fn read(
+    space: &RestSpace,
+    path: &str,
+    encoding: Encoding,
+    step: &Step,
+) -> Result<ApiReply, ApiError> {
     let workspace = workspace(space)?;
     judge(&space.policy()?, step, &workspace)?;
     let Asks::Operation(Operation::Read { path: place, .. }) = &step.asks else {
-        return Err(Fault::no_file(path));
+        return Err(ApiError::no_file(path));
     };
-    let contents = workspace.read(place, LARGEST).map_err(|_| Fault::no_file(path))?;
+    let contents = workspace.read(place, LARGEST).map_err(|_| ApiError::no_file(path))?;
     if contents.size > LARGEST {
-        return Err(Fault::new(
+        return Err(ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "FILE_TOO_LARGE",
-            format!("'{path}' has {} bytes; a command can give parts of it", contents.size),
+            format!("'{path}' has {} bytes; a command can read parts of it", contents.size),
         ));
     }
     let Some(content) = encoding.encode(&contents.bytes) else {
         let why = format!("'{path}' is not UTF-8; ask for it with encoding=base64");
-        return Err(Fault::invalid("encoding", &why));
+        return Err(ApiError::invalid("encoding", &why));
     };
-    Ok(Reply::ok(json!({
+    Ok(ApiReply::ok(json!({
         "path": path,
         "content": content,
         "size": contents.bytes.len(),
@@ -155,21 +167,21 @@ fn read(space: &Space, path: &str, encoding: Encoding, step: &Step) -> Result<Re
     })))
 }
 
-/// Lists a folder; an empty name is the workspace. What the policy blocks is left out.
-fn list(space: &Space, path: &str, recursive: bool) -> Result<Reply, Fault> {
+/// Lists a folder. An empty path is the workspace. Entries that the policy blocks are left out.
+fn list(space: &RestSpace, path: &str, recursive: bool) -> Result<ApiReply, ApiError> {
     let (workspace, policy) = (workspace(space)?, space.policy()?);
     let folder = if path.is_empty() {
         None
     } else {
         // The same rules as for files.
         step(&json!({ "type": "readFile", "path": path }))?;
-        Some(RelPath::parse(path).map_err(|e| Fault::invalid("path", &e.to_string()))?)
+        Some(RelPath::parse(path).map_err(|e| ApiError::invalid("path", &e.to_string()))?)
     };
     permitted(policy::folder(&policy, folder.as_ref()))?;
     let mut files = Vec::new();
     let mut left = vec![(folder, 0)];
     while let Some((folder, depth)) = left.pop() {
-        // One that is not there is empty.
+        // A missing folder counts as empty.
         let entries = workspace.list(folder.as_ref()).unwrap_or_default();
         for entry in entries {
             let Some(name) = entry.name.to_str() else { continue };
@@ -184,8 +196,8 @@ fn list(space: &Space, path: &str, recursive: bool) -> Result<Reply, Fault> {
                 continue;
             }
             if files.len() == ENTRIES {
-                let why = format!("there are more than {ENTRIES} entries; list a folder of it");
-                return Err(Fault::invalid("path", &why));
+                let why = format!("there are more than {ENTRIES} entries; list a folder within it");
+                return Err(ApiError::invalid("path", &why));
             }
             files.push(json!({
                 "name": name,
@@ -201,22 +213,22 @@ fn list(space: &Space, path: &str, recursive: bool) -> Result<Reply, Fault> {
     }
     files.sort_by(|a, b| a["path"].as_str().cmp(&b["path"].as_str()));
     let path = if path.is_empty() { "/" } else { path };
-    Ok(Reply::ok(json!({ "path": path, "files": files })))
+    Ok(ApiReply::ok(json!({ "path": path, "files": files })))
 }
 
-/// The time of a file in nanoseconds since 1970, if it has one that can be told.
+/// The timestamp of a file from nanoseconds since 1970. A missing or earlier time counts as 1970.
 fn time(written: Option<i128>) -> Timestamp {
     let since = written.and_then(|nanos| u64::try_from(nanos).ok()).unwrap_or_default();
     Timestamp::from(SystemTime::UNIX_EPOCH + Duration::from_nanos(since))
 }
 
-/// Writes or deletes a file, in the line of what is done in the space.
+/// Writes or deletes a file, through the space's work queue.
 fn change(
-    space: &Arc<Space>,
-    call: &Call<'_>,
+    space: &Arc<RestSpace>,
+    call: &ApiCall<'_>,
     path: &str,
     operation: &Value,
-) -> Result<Reply, Fault> {
+) -> Result<ApiReply, ApiError> {
     let step = step(operation)?;
     judge(&space.policy()?, &step, &workspace(space)?)?;
     let request = RunRequest {
@@ -228,14 +240,14 @@ fn change(
     let (ticket, request) = runs::run_of(space, vec![step], request)?;
     space.order(&mut space.settled(), &ticket, vec![request])?;
     let (path, is_deletion) = (path.to_owned(), call.method == Method::DELETE);
-    Ok(Reply::of(ticket, StatusCode::OK, move |run| {
+    Ok(ApiReply::of(ticket, StatusCode::OK, move |run| {
         let told = told(&*run?);
-        let Some(event) = told.events.first() else { return Err(Fault::no_file(&path)) };
+        let Some(event) = told.events.first() else { return Err(ApiError::no_file(&path)) };
         Ok((StatusCode::OK, changed(&path, is_deletion, event)?))
     }))
 }
 
-fn changed(path: &str, is_deletion: bool, event: &Event) -> Result<Value, Fault> {
+fn changed(path: &str, is_deletion: bool, event: &Event) -> Result<Value, ApiError> {
     if event.success == Some(true) {
         return Ok(if is_deletion {
             json!({ "path": path, "deleted": true })
@@ -247,12 +259,12 @@ fn changed(path: &str, is_deletion: bool, event: &Event) -> Result<Value, Fault>
     let why = why.cloned().unwrap_or_else(|| "it failed".to_owned());
     match (event.event_type, event.category) {
         (EventType::PolicyDenied | EventType::ApprovalRequired, _) => {
-            Err(Fault::denied(&why, event.suggestion.as_deref()))
+            Err(ApiError::denied(&why, event.suggestion.as_deref()))
         }
-        (_, Some(ErrorCategory::Validation)) => Err(Fault::invalid("path", &why)),
+        (_, Some(ErrorCategory::Validation)) => Err(ApiError::invalid("path", &why)),
         _ => {
             let code = if is_deletion { "DELETE_ERROR" } else { "WRITE_ERROR" };
-            Err(Fault::new(StatusCode::BAD_REQUEST, code, why))
+            Err(ApiError::new(StatusCode::BAD_REQUEST, code, why))
         }
     }
 }

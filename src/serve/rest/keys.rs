@@ -1,4 +1,4 @@
-//! Keys of the REST API, `as_live_…`: each is shown once, and stored as its digest with a name.
+//! Keys of the REST API, `as_live_…`. Each is shown once, and stored as a digest with a name.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,32 +9,32 @@ use crate::atomic;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 
-/// What every key begins with.
+/// The beginning of every key.
 const PREFIX: &str = "as_live_";
-/// What follows are so many random characters of these.
+/// How many random characters of the alphabet follow.
 const LENGTH: usize = 40;
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
-/// A name is not longer, in bytes.
+/// The longest name, in bytes.
 const LONGEST: usize = 100;
 
-/// A key, as it is stored.
+/// A stored key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Key {
-    /// What the person calls it.
+pub struct ApiKey {
+    /// The name that the person chose.
     pub name: String,
-    /// When it was made.
+    /// When the key was created.
     pub created_at: Timestamp,
-    /// The BLAKE3 digest of it, in hexadecimal digits.
+    /// The BLAKE3 digest of the key, in hexadecimal.
     pub digest: String,
 }
 
 /// The keys of a project.
 #[derive(Debug, Clone)]
-pub struct Keys(PathBuf);
+pub struct ApiKeys(PathBuf);
 
-impl Keys {
-    /// Those in the folder of sessions.
+impl ApiKeys {
+    /// The keys in the sessions folder.
     pub fn new(sessions: &Path) -> Self {
         Self(sessions.join("api-keys.json"))
     }
@@ -43,7 +43,7 @@ impl Keys {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn list(&self) -> Result<Vec<Key>> {
+    pub fn list(&self) -> Result<Vec<ApiKey>> {
         let Self(path) = self;
         let bytes = match atomic::read_own(path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -51,26 +51,26 @@ impl Keys {
         };
         serde_json::from_slice(&bytes).map_err(|e| {
             let path = path.display();
-            Error::failed(format!("{path} is damaged ({e}); remove it, and add keys anew"))
+            Error::failed(format!("{path} is damaged ({e}); remove it, and add the keys again"))
         })
     }
 
-    /// Refuses what cannot be the name of a key.
+    /// Checks the name of a key.
     ///
     /// # Errors
     /// It is empty, too long, or not on one line.
     pub fn check_name(name: &str) -> Result<()> {
         if name.is_empty() || name.len() > LONGEST || name.chars().any(char::is_control) {
-            let problem = format!("a key's name has 1 to {LONGEST} characters on one line");
+            let problem = format!("a key's name must have 1 to {LONGEST} characters on one line");
             return Err(Error::usage(problem));
         }
         Ok(())
     }
 
-    /// Adds a key under a name, and gives the key itself, which is stored nowhere.
+    /// Adds a key with a name, and returns the key itself, which is not stored.
     ///
     /// # Errors
-    /// The name is taken or no name, or the file cannot be written.
+    /// The name is invalid or taken, or the file cannot be written.
     pub fn add(&self, name: &str, now: Timestamp) -> Result<String> {
         Self::check_name(name)?;
         let _lock = self.lock()?;
@@ -81,7 +81,7 @@ impl Keys {
             return Err(Error::usage(problem));
         }
         let random = || *uuid::Uuid::new_v4().as_bytes();
-        // Some bits of each UUID say that it is one, so it is hashed.
+        // Some bits of a UUID are fixed, so hash several.
         let mut seed = blake3::Hasher::new();
         for _ in 0..3 {
             seed.update(&random());
@@ -90,18 +90,18 @@ impl Keys {
         seed.finalize_xof().fill(&mut bytes);
         let letters = bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)]));
         let key: String = PREFIX.chars().chain(letters).collect();
-        keys.push(Key { name: name.to_owned(), created_at: now, digest: digest(&key) });
+        keys.push(ApiKey { name: name.to_owned(), created_at: now, digest: digest(&key) });
         self.write(&keys)?;
         Ok(key)
     }
 
-    /// Removes the key of that name. It counts no more from then on.
+    /// Removes the key with this name. It is invalid from then on.
     ///
     /// # Errors
     /// There is none, or the file cannot be written.
     pub fn revoke(&self, name: &str) -> Result<()> {
-        let is_it = |key: &Key| key.name == name;
-        // Where nothing is, nothing is made.
+        let is_it = |key: &ApiKey| key.name == name;
+        // Without keys, do not create a lock file.
         if !self.list()?.iter().any(is_it) {
             let problem =
                 format!("there is no key '{name}'; `deaddrop serve keys list` shows them");
@@ -113,12 +113,12 @@ impl Keys {
         self.write(&keys)
     }
 
-    /// The stored key that this is.
+    /// The stored key that matches `given`.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn find(&self, given: &str) -> Result<Option<Key>> {
-        let is_it = |stored: &Key| {
+    pub fn find(&self, given: &str) -> Result<Option<ApiKey>> {
+        let is_it = |stored: &ApiKey| {
             // Digests are compared in constant time.
             let stored = blake3::Hash::from_hex(&stored.digest);
             stored.is_ok_and(|stored| stored == blake3::hash(given.as_bytes()))
@@ -126,12 +126,12 @@ impl Keys {
         Ok(self.list()?.into_iter().find(is_it))
     }
 
-    fn write(&self, keys: &[Key]) -> Result<()> {
+    fn write(&self, keys: &[ApiKey]) -> Result<()> {
         let text = serde_json::to_vec_pretty(keys).expect("texts become JSON");
         atomic::write_private(&self.0, &text)
     }
 
-    /// Held while keys are changed: a key that is revoked must not come back.
+    /// A lock for changes, so that a concurrent change cannot restore a revoked key.
     fn lock(&self) -> Result<File> {
         let path = self.0.with_extension("lock");
         let fail = |e| Error::io("lock", &path, e);

@@ -1,7 +1,7 @@
-//! `/v1`: spaces, runs and files for programs, as the SDK of Agent Spaces asks for them (docs/rest.md).
+//! `/v1`: spaces, runs and files for programs, as the SDK of Agent Spaces requests them (docs/rest.md).
 //!
-//! Requests are answered on threads that may wait for the disk; what is carried out is done by the thread of its space,
-//! whoever waits for it. Every answer is JSON in the envelope of Agent Spaces, errors included.
+//! Requests are answered on threads that may wait for the disk. Runs are executed by the thread of their space, whether or
+//! not a client waits. Every answer, including errors, is JSON in the envelope of Agent Spaces.
 
 mod files;
 mod keys;
@@ -31,93 +31,94 @@ use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::protocol::Digest;
 use crate::protocol::operations::SchemaFault;
-pub use keys::{Key, Keys};
+pub use keys::{ApiKey, ApiKeys};
 pub(super) use spaces::Spaces;
-use worker::{Done, Ticket};
+use worker::{RunResult, Ticket};
 
-/// So many bodies are received at once.
+/// How many bodies are received at once.
 static BODIES: Semaphore = Semaphore::const_new(16);
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// An id of a request, or an idempotency key, is not longer, in bytes.
+/// The longest request id or idempotency key, in bytes.
 const LONGEST_ID: usize = 255;
-/// A client may wait for the head of an answer for 30 seconds, and as long as it takes for its body.
+/// When to send the head of an answer whose body is not ready: clients wait 30 seconds for the head, and without limit for
+/// the body.
 const LATE: Duration = Duration::from_secs(20);
-/// How often a blank is sent then.
+/// How often a blank is sent until the body is ready.
 const BLANK: Duration = Duration::from_secs(5);
 /// How many entries a list has by default, and at most.
 const LIMIT: usize = 20;
 const MOST: usize = 1_000;
-/// What is there, for programs.
+/// The description of the API.
 const OPENAPI: &str = include_str!("openapi.json");
 
 /// A request.
-struct Call<'a> {
+struct ApiCall<'a> {
     method: Method,
     query: Vec<(String, String)>,
     /// The body.
     text: String,
-    /// Identifies the body, where it was sent to, and who sent it.
+    /// Digest of the body, the path and the caller.
     digest: Digest,
-    /// Identifies its idempotency key and whose it is.
+    /// Digest of the idempotency key, the path and the caller.
     key: Option<Digest>,
     spaces: &'a Spaces,
 }
 
-/// What a request is answered with.
-enum Reply {
-    /// This.
+/// The answer to a request.
+enum ApiReply {
+    /// One object.
     Data(StatusCode, Value),
-    /// Some entries, and whether there are more.
+    /// A page of entries, and whether there are more.
     List(Vec<Value>, bool),
-    /// This without an envelope.
+    /// A text without an envelope.
     Bare(&'static str),
-    /// What comes of something that is carried out.
-    Wait(Box<Wait>),
+    /// The result of a run, when it is ready.
+    Wait(Box<PendingReply>),
 }
 
-/// What an answer says of what came of something.
-type Shaped = Result<(StatusCode, Value), Fault>;
+/// The status and the data of an answer.
+type ShapedReply = Result<(StatusCode, Value), ApiError>;
 
-/// Something that is waited for.
-struct Wait {
+/// A result to wait for.
+struct PendingReply {
     delivery: Delivery,
-    /// The status if the answer is begun before it is known.
+    /// The status if the answer must begin before the result is ready.
     late: StatusCode,
-    shape: Box<dyn FnOnce(Done) -> Shaped + Send>,
+    shape: Box<dyn FnOnce(RunResult) -> ShapedReply + Send>,
 }
 
-impl Reply {
+impl ApiReply {
     fn ok(data: Value) -> Self {
         Self::Data(StatusCode::OK, data)
     }
 
-    /// What comes of a ticket.
+    /// Waits for a ticket.
     fn of(
         ticket: Arc<Ticket>,
         late: StatusCode,
-        shape: impl FnOnce(Done) -> Shaped + Send + 'static,
+        shape: impl FnOnce(RunResult) -> ShapedReply + Send + 'static,
     ) -> Self {
         let delivery = Delivery { ticket, is_delivered: false };
-        Self::Wait(Box::new(Wait { delivery, late, shape: Box::new(shape) }))
+        Self::Wait(Box::new(PendingReply { delivery, late, shape: Box::new(shape) }))
     }
 }
 
-/// Why a request is not answered as it was meant.
+/// Why a request failed.
 #[derive(Debug, Clone)]
-pub(super) struct Fault {
+pub(super) struct ApiError {
     status: StatusCode,
     code: &'static str,
     message: String,
     details: Option<Value>,
 }
 
-impl Fault {
+impl ApiError {
     fn new(status: StatusCode, code: &'static str, message: String) -> Self {
         Self { status, code, message, details: None }
     }
 
-    /// Something in a request is not as it should be.
+    /// A field of a request is invalid.
     fn invalid(path: &str, message: &str) -> Self {
         Self::issues(&[json!({ "path": path, "message": message })])
     }
@@ -148,7 +149,7 @@ impl Fault {
         Self::issues(&faults.map(issue).collect::<Vec<_>>())
     }
 
-    /// The machine, or the space, fails it. A client that tries again must not do it twice.
+    /// Executing it failed. Not a status that makes clients retry, because they must not do it twice.
     fn failed(error: &Error) -> Self {
         Self::new(StatusCode::CONFLICT, "EXECUTION_ERROR", error.to_string())
     }
@@ -199,25 +200,25 @@ impl Fault {
     }
 }
 
-/// What the fields of an object are, which is found at `path` of a body.
-fn fields<T: DeserializeOwned>(path: &str, object: Map<String, Value>) -> Result<T, Fault> {
+/// Parses an object at `path` of a body.
+fn fields<T: DeserializeOwned>(path: &str, object: Map<String, Value>) -> Result<T, ApiError> {
     serde_path_to_error::deserialize(Value::Object(object)).map_err(|e| {
         let within = Some(e.path().to_string()).filter(|within| within != ".");
         let path = [Some(path.to_owned()).filter(|path| !path.is_empty()), within];
         let path: Vec<String> = path.into_iter().flatten().collect();
-        Fault::invalid(&path.join("."), &e.inner().to_string())
+        ApiError::invalid(&path.join("."), &e.inner().to_string())
     })
 }
 
-impl Call<'_> {
+impl ApiCall<'_> {
     /// The body, an object; a missing one is empty.
-    fn body<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+    fn body<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         let text = if self.text.trim().is_empty() { "{}" } else { &self.text };
-        let invalid = |why: &str| Fault::invalid("", why);
+        let invalid = |why: &str| ApiError::invalid("", why);
         match serde_json::from_str(text) {
             Ok(Value::Object(object)) => fields("", object),
-            Ok(_) => Err(invalid("the body is no JSON object")),
-            Err(e) => Err(invalid(&format!("the body is no JSON: {e}"))),
+            Ok(_) => Err(invalid("the body is not a JSON object")),
+            Err(e) => Err(invalid(&format!("the body is not JSON: {e}"))),
         }
     }
 
@@ -227,26 +228,26 @@ impl Call<'_> {
     }
 }
 
-/// Which entries of a list are asked for.
-struct Page {
+/// The requested page of a list.
+struct ListPage {
     limit: usize,
     offset: usize,
 }
 
-impl Page {
-    fn of(call: &Call<'_>) -> Result<Self, Fault> {
+impl ListPage {
+    fn of(call: &ApiCall<'_>) -> Result<Self, ApiError> {
         let number = |name: &str, least: usize, default: usize| match call.query(name) {
             None => Ok(default),
             Some(text) => text.parse().ok().filter(|number| *number >= least).ok_or_else(|| {
-                Fault::invalid(name, &format!("it is no whole number from {least} on"))
+                ApiError::invalid(name, &format!("it must be a whole number of at least {least}"))
             }),
         };
         Ok(Self { limit: number("limit", 1, LIMIT)?.min(MOST), offset: number("offset", 0, 0)? })
     }
 
-    fn reply(&self, all: Vec<Value>) -> Reply {
+    fn reply(&self, all: Vec<Value>) -> ApiReply {
         let has_more = all.len() > self.offset.saturating_add(self.limit);
-        Reply::List(all.into_iter().skip(self.offset).take(self.limit).collect(), has_more)
+        ApiReply::List(all.into_iter().skip(self.offset).take(self.limit).collect(), has_more)
     }
 }
 
@@ -254,13 +255,13 @@ impl Page {
 pub(super) async fn handle(State(site): State<Arc<Site>>, request: Request) -> Response {
     let id = request_id(request.headers());
     match answer(&site, request).await {
-        Ok(Reply::Data(status, data)) => respond(status, &id, &enveloped(&data, &id)),
-        Ok(Reply::List(data, more)) => {
+        Ok(ApiReply::Data(status, data)) => respond(status, &id, &enveloped(&data, &id)),
+        Ok(ApiReply::List(data, more)) => {
             let meta = json!({ "requestId": id, "hasMore": more });
             respond(StatusCode::OK, &id, &json!({ "data": data, "meta": meta }))
         }
-        Ok(Reply::Bare(text)) => respond_with(StatusCode::OK, &id, text.into()),
-        Ok(Reply::Wait(waiting)) => wait(*waiting, id).await,
+        Ok(ApiReply::Bare(text)) => respond_with(StatusCode::OK, &id, text.into()),
+        Ok(ApiReply::Wait(waiting)) => wait(*waiting, id).await,
         Err(fault) => respond(fault.status, &id, &fault.body(&id)),
     }
 }
@@ -274,14 +275,14 @@ pub(super) async fn health(request: Request) -> Response {
     } else {
         json!({ "status": "ok", "timestamp": Timestamp::now(), "checks": {} })
     };
-    // As Agent Spaces has it, and in the envelope too.
+    // Both as Agent Spaces does it and in the envelope.
     let envelope = enveloped(&body, &id);
     body["data"] = envelope["data"].clone();
     body["meta"] = envelope["meta"].clone();
     respond(StatusCode::OK, &id, &body)
 }
 
-/// An error that has nothing to do with what was asked.
+/// An error that does not depend on the kind of request.
 pub(super) fn refused(
     headers: &HeaderMap,
     status: StatusCode,
@@ -319,31 +320,31 @@ fn request_id(headers: &HeaderMap) -> String {
     )
 }
 
-async fn answer(site: &Arc<Site>, request: Request) -> Result<Reply, Fault> {
+async fn answer(site: &Arc<Site>, request: Request) -> Result<ApiReply, ApiError> {
     let (head, body) = request.into_parts();
-    let stopping = |_| Fault::stopping();
+    let stopping = |_| ApiError::stopping();
     let given =
         head.headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap_or_default().to_owned());
     let spaces = Arc::clone(&site.spaces);
     let caller = spawn_blocking(move || authorized(&spaces, given)).await.map_err(stopping)??;
     let body = calls::received(body, &BODIES).await.map_err(|(status, code, message)| {
         let code = if code == "too-large" { "PAYLOAD_TOO_LARGE" } else { "REQUEST_TIMEOUT" };
-        Fault::new(status, code, message.to_owned())
+        ApiError::new(status, code, message.to_owned())
     })?;
     let spaces = Arc::clone(&site.spaces);
     let answered = move || {
         let text = String::from_utf8(body.to_vec())
-            .map_err(|_| Fault::invalid("", "the body is not UTF-8"))?;
+            .map_err(|_| ApiError::invalid("", "the body is not UTF-8"))?;
         let path = head.uri.path().to_owned();
         let digest = |what: &[u8]| Digest::of(&[caller.as_bytes(), path.as_bytes(), what].join(&0));
         let key = match head.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes) {
             Some(key) if key.is_empty() || key.len() > LONGEST_ID => {
-                let why = format!("it has 1 to {LONGEST_ID} characters");
-                return Err(Fault::invalid("Idempotency-Key", &why));
+                let why = format!("it must have 1 to {LONGEST_ID} characters");
+                return Err(ApiError::invalid("Idempotency-Key", &why));
             }
             key => key.map(digest),
         };
-        let call = Call {
+        let call = ApiCall {
             method: if head.method == Method::HEAD { Method::GET } else { head.method },
             query: query(head.uri.query().unwrap_or_default()),
             digest: digest(&body),
@@ -356,17 +357,17 @@ async fn answer(site: &Arc<Site>, request: Request) -> Result<Reply, Fault> {
     spawn_blocking(answered).await.map_err(stopping)?
 }
 
-/// The digest of the key that a request came with.
-fn authorized(spaces: &Spaces, given: Option<String>) -> Result<String, Fault> {
+/// Checks the API key of a request, and returns its digest.
+fn authorized(spaces: &Spaces, given: Option<String>) -> Result<String, ApiError> {
     let refused =
-        |why: &str| Err(Fault::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", why.to_owned()));
+        |why: &str| Err(ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", why.to_owned()));
     let Some(given) = given else {
         return refused("the header is missing: Authorization: Bearer KEY");
     };
     let Some(key) = given.strip_prefix("Bearer ") else {
         return refused("the header has another form: Authorization: Bearer KEY");
     };
-    match spaces.keys.find(key).map_err(|e| Fault::failed(&e))? {
+    match spaces.keys.find(key).map_err(|e| ApiError::failed(&e))? {
         Some(key) => Ok(key.digest),
         None => refused("there is no such key; `deaddrop serve keys add NAME` makes one"),
     }
@@ -381,19 +382,19 @@ fn query(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Has a request answered by what its path and method name.
-fn route(path: &str, call: &Call<'_>) -> Result<Reply, Fault> {
+/// Dispatches a request by its path and method.
+fn route(path: &str, call: &ApiCall<'_>) -> Result<ApiReply, ApiError> {
     let rest = path.strip_prefix("/v1").unwrap_or_default();
     let names: Vec<&str> = rest.split('/').skip(1).collect();
     let (method, spaces) = (call.method.as_str(), call.spaces);
     let methods = match (names.as_slice(), method) {
         ([], "GET") => {
             let documentation = "/v1/openapi.json";
-            return Ok(Reply::ok(
+            return Ok(ApiReply::ok(
                 json!({ "name": "deaddrop", "version": "v1", "documentation": documentation }),
             ));
         }
-        (["openapi.json"], "GET") => return Ok(Reply::Bare(OPENAPI)),
+        (["openapi.json"], "GET") => return Ok(ApiReply::Bare(OPENAPI)),
         (["spaces"], "POST") => return spaces.create(call),
         (["spaces"], "GET") => return spaces.list(call),
         (["spaces", id], "GET") => return spaces.show(id),
@@ -419,15 +420,15 @@ fn route(path: &str, call: &Call<'_>) -> Result<Reply, Fault> {
         (["spaces", _, "extend"] | ["spaces", _, "runs", _, "resume" | "cancel"], _) => "POST",
         (["spaces", _, "files", ..], _) => "GET, PUT, DELETE",
         _ => {
-            let message = "there is nothing at this address; /v1/openapi.json lists what there is";
-            return Err(Fault::new(StatusCode::NOT_FOUND, "NOT_FOUND", message.to_owned()));
+            let message = "there is nothing at this address; /v1/openapi.json lists the addresses";
+            return Err(ApiError::new(StatusCode::NOT_FOUND, "NOT_FOUND", message.to_owned()));
         }
     };
-    let message = format!("this takes {methods} only");
-    Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message))
+    let message = format!("this address accepts only {methods}");
+    Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message))
 }
 
-/// Notes, when it is dropped, whether an answer was delivered.
+/// Records on drop whether an answer was delivered.
 struct Delivery {
     ticket: Arc<Ticket>,
     is_delivered: bool,
@@ -445,14 +446,13 @@ impl Drop for Delivery {
     }
 }
 
-/// Answers with what comes of something that is carried out. What takes long is answered with a head, and blanks until
-/// the body is there.
-async fn wait(waiting: Wait, id: String) -> Response {
-    let Wait { delivery, late, shape } = waiting;
+/// Answers with the result of a run. If it takes long, sends the head first, and blanks until the body is ready.
+async fn wait(waiting: PendingReply, id: String) -> Response {
+    let PendingReply { delivery, late, shape } = waiting;
     let mut done = delivery.ticket.done.subscribe();
     let shaped = {
         let id = id.clone();
-        move |done: Option<Done>| match done.map_or_else(|| Err(Fault::stopping()), shape) {
+        move |done: Option<RunResult>| match done.map_or_else(|| Err(ApiError::stopping()), shape) {
             Ok((status, data)) => (status, enveloped(&data, &id).to_string()),
             Err(fault) => (fault.status, fault.body(&id).to_string()),
         }

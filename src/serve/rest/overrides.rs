@@ -1,30 +1,30 @@
-//! `policyOverrides`: changes of a policy in the words of Agent Spaces.
+//! `policyOverrides`: changes of a policy, in the form of Agent Spaces.
 
 use serde::{Deserialize, Serialize};
 
-use super::Fault;
+use super::ApiError;
 use crate::settings::Policy;
 
-/// A pattern of paths has at most so many stars before its end.
+/// The most stars that a path pattern may have before its end.
 const STARS: usize = 4;
-/// In a blocked path, a star stands for folders too.
+/// In a blocked path, a star also matches folders.
 const ANY_FOLDERS: &str = "*/**/*";
 
-/// What replaces parts of a policy. Lists replace lists.
+/// Replacements for parts of a policy. Lists replace whole lists.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Overrides {
     #[serde(skip_serializing_if = "Option::is_none")]
-    filesystem: Option<Filesystem>,
+    filesystem: Option<FilesystemOverrides>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    shell: Option<Shell>,
+    shell: Option<ShellOverrides>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    network: Option<Network>,
+    network: Option<NetworkOverrides>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-struct Filesystem {
+struct FilesystemOverrides {
     enabled: Option<bool>,
     read_only: Option<bool>,
     max_file_size: Option<u64>,
@@ -34,7 +34,7 @@ struct Filesystem {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-struct Shell {
+struct ShellOverrides {
     enabled: Option<bool>,
     allowed_commands: Option<Vec<String>>,
     blocked_patterns: Option<Vec<String>>,
@@ -45,34 +45,34 @@ struct Shell {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-struct Network {
+struct NetworkOverrides {
     enabled: Option<bool>,
     allowed_domains: Option<Vec<String>>,
     blocked_domains: Option<Vec<String>>,
 }
 
 impl Overrides {
-    /// Whether they ask for the network.
+    /// Whether they request the network.
     pub(super) fn opens_network(&self) -> bool {
         self.network.as_ref().is_some_and(|network| network.enabled == Some(true))
     }
 
-    /// The policy with these changes.
+    /// Applies the changes to a policy.
     ///
     /// # Errors
-    /// Something that they ask for cannot be kept.
-    pub(super) fn apply(&self, mut policy: Policy) -> Result<Policy, Fault> {
+    /// A requested restriction cannot be enforced.
+    pub(super) fn apply(&self, mut policy: Policy) -> Result<Policy, ApiError> {
         let Self { filesystem, shell, network } = self.clone();
         let refuse =
-            |path: &str, why: &str| Err(Fault::invalid(&format!("policyOverrides.{path}"), why));
+            |path: &str, why: &str| Err(ApiError::invalid(&format!("policyOverrides.{path}"), why));
         if let Some(given) = filesystem {
             let files = &mut policy.files;
-            put(&mut files.enabled, given.enabled);
-            put(&mut files.read_only, given.read_only);
-            put(&mut files.allowed, given.allowed_paths);
+            replace(&mut files.enabled, given.enabled);
+            replace(&mut files.read_only, given.read_only);
+            replace(&mut files.allowed, given.allowed_paths);
             files.max_bytes = given.max_file_size.or(files.max_bytes);
             if let Some(patterns) = given.blocked_paths {
-                let Some(spread) = patterns.iter().map(|it| spread(it)).collect::<Option<Vec<_>>>()
+                let Some(spread) = patterns.iter().map(|it| expand(it)).collect::<Option<Vec<_>>>()
                 else {
                     let why = format!("a pattern has more than {STARS} stars");
                     return refuse("filesystem.blockedPaths", &why);
@@ -82,10 +82,10 @@ impl Overrides {
         }
         if let Some(given) = shell {
             let shell = &mut policy.shell;
-            put(&mut shell.enabled, given.enabled);
-            put(&mut shell.allowed, given.allowed_commands);
-            // They count as texts, as they are meant there, and where they are the beginning of a command also
-            // for what is the same command. Only here a star would mean every command.
+            replace(&mut shell.enabled, given.enabled);
+            replace(&mut shell.allowed, given.allowed_commands);
+            // In Agent Spaces, patterns are plain texts. Here they also count as commands, so that other spellings of the
+            // same command match. As a command, a star would match everything, so it is left out.
             let commands = |patterns: &[String]| -> Vec<String> {
                 patterns.iter().filter(|pattern| *pattern != "*").cloned().collect()
             };
@@ -96,7 +96,7 @@ impl Overrides {
                 (shell.approval, shell.approval_texts) = (commands(&patterns), patterns);
             }
             match given.timeout {
-                Some(0) => return refuse("shell.timeout", "a command needs some time"),
+                Some(0) => return refuse("shell.timeout", "it must be greater than 0"),
                 Some(milliseconds) => shell.timeout_seconds = Some(milliseconds.div_ceil(1_000)),
                 None => {}
             }
@@ -105,18 +105,18 @@ impl Overrides {
         policy.network = network.enabled.or(policy.network);
         let names = [network.allowed_domains, network.blocked_domains];
         if policy.network != Some(false) && names.into_iter().flatten().any(|it| !it.is_empty()) {
-            let why = "the network is open or closed as a whole: leave domains out, or close it with enabled: false";
+            let why = "the network can only be open or closed as a whole: omit the domains, or close it with enabled: false";
             return refuse("network", why);
         }
         Ok(policy)
     }
 }
 
-/// A policy that forbids at least what `ceiling` forbids.
+/// Adds everything that `ceiling` forbids to a policy.
 ///
 /// # Errors
-/// Otherwise it would allow something that `ceiling` does not.
-pub(super) fn narrowed(mut policy: Policy, ceiling: &Policy) -> Result<Policy, Fault> {
+/// The policy would still allow something that `ceiling` does not.
+pub(super) fn narrowed(mut policy: Policy, ceiling: &Policy) -> Result<Policy, ApiError> {
     let add = |list: &mut Vec<String>, other: &[String]| {
         let missing: Vec<_> = other.iter().filter(|it| !list.contains(it)).cloned().collect();
         list.extend(missing);
@@ -135,20 +135,19 @@ pub(super) fn narrowed(mut policy: Policy, ceiling: &Policy) -> Result<Policy, F
             "a space on the project's own workspace can only narrow the project's policy '{}'",
             ceiling.name
         );
-        return Err(Fault::invalid("policy", &why));
+        return Err(ApiError::invalid("policy", &why));
     }
     Ok(policy)
 }
 
-fn put<T>(place: &mut T, given: Option<T>) {
+fn replace<T>(place: &mut T, given: Option<T>) {
     if let Some(given) = given {
         *place = given;
     }
 }
 
-/// A pattern of blocked paths as all that it means, where each of its stars may stand for folders; None if these are
-/// too many.
-fn spread(pattern: &str) -> Option<Vec<String>> {
+/// Expands a pattern of blocked paths, so that each star also matches folders. None if it has too many stars.
+fn expand(pattern: &str) -> Option<Vec<String>> {
     let (start, end) = match pattern.strip_suffix('*') {
         Some(start) => (start.trim_end_matches('*'), "*"),
         None => (pattern, ""),

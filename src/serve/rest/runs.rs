@@ -1,4 +1,4 @@
-//! Runs of a space: begun, listed, shown, gone on with after a decision, and cancelled.
+//! Runs of a space: begin, list, show, resume after a decision, and cancel.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::spaces::{Space, without_null};
+use super::spaces::{RestSpace, without_null};
 use super::worker::{Ticket, Work};
-use super::{Call, Fault, Page, Reply};
+use super::{ApiCall, ApiError, ApiReply, ListPage};
 use crate::clock::Timestamp;
 use crate::ipc::Request;
 use crate::outbox::{events_so_far, question};
@@ -22,8 +22,8 @@ use crate::space::{decision_about, told};
 
 const REASON: &str = "the run was cancelled";
 
-/// Begins a run, or finds the one that the same request has begun.
-pub(super) fn begin(space: &Arc<Space>, call: &Call<'_>) -> Result<Reply, Fault> {
+/// Begins a run, or finds the run that the same request has begun.
+pub(super) fn begin(space: &Arc<RestSpace>, call: &ApiCall<'_>) -> Result<ApiReply, ApiError> {
     let steps = steps(&call.text)?;
     let mut work = space.settled();
     work.tidy();
@@ -32,7 +32,7 @@ pub(super) fn begin(space: &Arc<Space>, call: &Call<'_>) -> Result<Reply, Fault>
         let Some(request) = ticket.request.as_ref().filter(|it| !it.is_passing) else {
             return false;
         };
-        // The SDK sends a request again whose answer has not come.
+        // The SDK repeats a request whose answer did not arrive.
         request.key == key && (key.is_some() || request.body == body && ticket.is_lost())
     };
     let found = work.tickets.iter().find(is_same).cloned();
@@ -41,15 +41,15 @@ pub(super) fn begin(space: &Arc<Space>, call: &Call<'_>) -> Result<Reply, Fault>
         return if sent == Some(&body) {
             Ok(wait_for_run(space, ticket))
         } else {
-            Err(Fault::other_body())
+            Err(ApiError::other_body())
         };
     }
     if let Some((stem, sent)) = key.as_ref().and_then(|key| asked_before(space, key)) {
         if sent != body {
-            return Err(Fault::other_body());
+            return Err(ApiError::other_body());
         }
         if let Ok(run) = load(space, &stem) {
-            return Ok(Reply::Data(status_of(&run), data_of(space, &run, true)));
+            return Ok(ApiReply::Data(status_of(&run), data_of(space, &run, true)));
         }
     }
     let request = RunRequest {
@@ -70,12 +70,12 @@ pub(super) fn begin(space: &Arc<Space>, call: &Call<'_>) -> Result<Reply, Fault>
     Ok(wait_for_run(space, ticket))
 }
 
-/// A ticket for a run under a new id, and the request for it.
+/// A ticket for a run with a new id, and the request that starts it.
 pub(super) fn run_of(
-    space: &Space,
+    space: &RestSpace,
     mut steps: Vec<Step>,
     request: RunRequest,
-) -> Result<(Arc<Ticket>, Request), Fault> {
+) -> Result<(Arc<Ticket>, Request), ApiError> {
     let env = space.record().env.clone();
     for step in &mut steps {
         if let Asks::Operation(Operation::Run(run)) = &mut step.asks {
@@ -93,14 +93,14 @@ pub(super) fn run_of(
     Ok((ticket, Request::Run { steps, policy, asked: Some((id, request)) }))
 }
 
-/// The steps of a message. One that is malformed is a step that fails.
-fn steps(text: &str) -> Result<Vec<Step>, Fault> {
-    let received = operations::receive(text).map_err(|faults| Fault::schema(faults.iter()))?;
+/// The steps of a message. A malformed operation is a step that fails.
+fn steps(text: &str) -> Result<Vec<Step>, ApiError> {
+    let received = operations::receive(text).map_err(|faults| ApiError::schema(faults.iter()))?;
     Ok(operations::steps(Ok(received), false))
 }
 
-/// The run that was begun with an idempotency key, and what was sent with it.
-fn asked_before(space: &Space, key: &Digest) -> Option<(String, Digest)> {
+/// The run that was begun with an idempotency key, and the digest of its request body.
+fn asked_before(space: &RestSpace, key: &Digest) -> Option<(String, Digest)> {
     let mut asked = space.asked();
     let asked = asked.get_or_insert_with(|| {
         let runs = space.store.runs().unwrap_or_default().into_iter();
@@ -113,22 +113,22 @@ fn asked_before(space: &Space, key: &Digest) -> Option<(String, Digest)> {
     asked.get(key.as_str()).cloned()
 }
 
-fn wait_for_run(space: &Arc<Space>, ticket: Arc<Ticket>) -> Reply {
+fn wait_for_run(space: &Arc<RestSpace>, ticket: Arc<Ticket>) -> ApiReply {
     let space = Arc::clone(space);
-    Reply::of(ticket, StatusCode::CREATED, move |run| {
+    ApiReply::of(ticket, StatusCode::CREATED, move |run| {
         let run = run?;
         Ok((status_of(&run), data_of(&space, &run, true)))
     })
 }
 
-/// What is left of a run once it waits is not created.
+/// 200 for a run that waits for a decision, 201 for a finished one.
 fn status_of(run: &Session) -> StatusCode {
     if run.pending.is_some() { StatusCode::OK } else { StatusCode::CREATED }
 }
 
-/// The run of a space by its name.
-pub(super) fn load(space: &Space, stem: &str) -> Result<Session, Fault> {
-    let missing = || Fault::no_run(stem);
+/// Loads a run of a space by its stem.
+pub(super) fn load(space: &RestSpace, stem: &str) -> Result<Session, ApiError> {
+    let missing = || ApiError::no_run(stem);
     run_id(stem).ok_or_else(missing)?;
     let run = space.store.load_stem(stem).map_err(|_| missing())?;
     let request = run.run.as_ref().and_then(|run| run.request.as_ref());
@@ -136,14 +136,14 @@ pub(super) fn load(space: &Space, stem: &str) -> Result<Session, Fault> {
     if is_its { Ok(run) } else { Err(missing()) }
 }
 
-/// All that is told of a run that does not run at the moment.
-fn data_of(space: &Space, run: &Session, is_posted: bool) -> Value {
+/// The complete data of a run that is not running at the moment.
+fn data_of(space: &RestSpace, run: &Session, is_posted: bool) -> Value {
     let outcomes = run.pending.as_ref().map_or(&run.last_results, |pending| &pending.outcomes);
     let data = data(space, run, &events_so_far(run, outcomes));
     if is_posted { without_null(data) } else { data }
 }
 
-fn data(space: &Space, run: &Session, events: &[Event]) -> Value {
+fn data(space: &RestSpace, run: &Session, events: &[Event]) -> Value {
     let is_over = run.is_complete;
     let stem = run.stem();
     let is_cancelled = is_over && space.store.cancelled(&stem).is_some();
@@ -173,8 +173,8 @@ fn data(space: &Space, run: &Session, events: &[Event]) -> Value {
     })
 }
 
-/// What is told of a run that goes on, or waits for one before it.
-fn data_so_far(space: &Space, ticket: &Ticket) -> Value {
+/// The data of a run that is running, or queued.
+fn data_so_far(space: &RestSpace, ticket: &Ticket) -> Value {
     let (began, run, outcomes): (Timestamp, Option<Session>, Vec<Outcome>) = ticket.so_far();
     json!({
         "id": ticket.stem,
@@ -188,15 +188,15 @@ fn data_so_far(space: &Space, ticket: &Ticket) -> Value {
     })
 }
 
-pub(super) fn list(space: &Arc<Space>, call: &Call<'_>) -> Result<Reply, Fault> {
-    let page = Page::of(call)?;
+pub(super) fn list(space: &Arc<RestSpace>, call: &ApiCall<'_>) -> Result<ApiReply, ApiError> {
+    let page = ListPage::of(call)?;
     let work = space.settled();
     let is_passing = |ticket: &Ticket| ticket.request.as_ref().is_some_and(|it| it.is_passing);
     let running = work.tickets.iter().filter(|ticket| !ticket.is_done() && !is_passing(ticket));
     let mut found: Vec<_> = running
         .map(|ticket| (Reverse((ticket.so_far().0, true, None)), data_so_far(space, ticket)))
         .collect();
-    let stems = space.store.runs().map_err(|e| Fault::failed(&e))?;
+    let stems = space.store.runs().map_err(|e| ApiError::failed(&e))?;
     for stem in stems.into_iter().filter(|stem| work.running(stem).is_none()) {
         let path = space.config.sessions.join(format!("{stem}.json"));
         let written = fs::metadata(path).and_then(|found| found.modified()).ok();
@@ -213,31 +213,35 @@ pub(super) fn list(space: &Arc<Space>, call: &Call<'_>) -> Result<Reply, Fault> 
     Ok(page.reply(found.collect()))
 }
 
-pub(super) fn show(space: &Arc<Space>, stem: &str) -> Result<Reply, Fault> {
+pub(super) fn show(space: &Arc<RestSpace>, stem: &str) -> Result<ApiReply, ApiError> {
     let running = space.settled().running(stem).cloned();
     match running {
-        Some(ticket) => Ok(Reply::ok(data_so_far(space, &ticket))),
-        None => Ok(Reply::ok(data_of(space, &load(space, stem)?, false))),
+        Some(ticket) => Ok(ApiReply::ok(data_so_far(space, &ticket))),
+        None => Ok(ApiReply::ok(data_of(space, &load(space, stem)?, false))),
     }
 }
 
-/// Decides about the operation that a run waits with, and goes on with the run.
-pub(super) fn resume(space: &Arc<Space>, stem: &str, call: &Call<'_>) -> Result<Reply, Fault> {
-    let approval = parse_approval(&call.text).map_err(|faults| Fault::schema(faults.iter()))?;
-    let missing = || Fault::invalid("approval.operationId", "it is missing");
+/// Decides about the operation that a run waits for, and continues the run.
+pub(super) fn resume(
+    space: &Arc<RestSpace>,
+    stem: &str,
+    call: &ApiCall<'_>,
+) -> Result<ApiReply, ApiError> {
+    let approval = parse_approval(&call.text).map_err(|faults| ApiError::schema(faults.iter()))?;
+    let missing = || ApiError::invalid("approval.operationId", "it is missing");
     let operation = approval.operation_id.ok_or_else(missing)?;
     let approves = approval.decision == Decision::Approved;
     let mut work = space.settled();
     if work.running(stem).is_some() {
-        return Err(Fault::not_resumed(format!(
-            "run {stem} goes on already; GET shows what comes of it"
+        return Err(ApiError::not_resumed(format!(
+            "run {stem} is already running; GET shows its progress"
         )));
     }
     let run = load(space, stem)?;
     let asked = run.pending.as_ref().filter(|it| it.question.id == operation);
     let requests = match asked.map(|pending| pending.decision.as_ref()) {
         Some(None) if approves && !space.is_own() => {
-            return Err(Fault::new(
+            return Err(ApiError::new(
                 StatusCode::FORBIDDEN,
                 "FORBIDDEN",
                 format!(
@@ -248,28 +252,30 @@ pub(super) fn resume(space: &Arc<Space>, stem: &str, call: &Call<'_>) -> Result<
         Some(None) => {
             let reason = approval.reason.as_deref();
             let decision = decision_about(&run, &operation, approval.decision, reason)
-                .map_err(|e| Fault::not_resumed(e.to_string()))?;
+                .map_err(|e| ApiError::not_resumed(e.to_string()))?;
             let decide = Request::Decide { stem: stem.to_owned(), decision: Box::new(decision) };
             vec![decide, Request::ResumeRun { stem: stem.to_owned() }]
         }
-        // The person has decided, or the last process was stopped before it went on.
+        // The person has decided, or the last process was stopped before it continued the run.
         Some(Some(decided)) if decided.approved == approves || !space.is_own() => {
             vec![Request::ResumeRun { stem: stem.to_owned() }]
         }
         Some(Some(_)) => {
-            return Err(Fault::not_resumed(format!("'{operation}' was decided otherwise")));
+            return Err(ApiError::not_resumed(format!(
+                "'{operation}' was already decided differently"
+            )));
         }
         None => {
-            // The answer to the same decision may have been lost.
+            // This may repeat a decision whose answer was lost.
             let last = run.run.as_ref().and_then(|run| run.decided.last());
             let is_it = last.is_some_and(|decided| {
                 decided.approved == approves
                     && decided.event.operation_id.as_ref() == Some(&operation)
             });
             return if is_it {
-                Ok(Reply::ok(data(space, &run, &told(&run).events)))
+                Ok(ApiReply::ok(data(space, &run, &told(&run).events)))
             } else {
-                Err(Fault::not_resumed(format!("run {stem} does not wait for '{operation}'")))
+                Err(ApiError::not_resumed(format!("run {stem} does not wait for '{operation}'")))
             };
         }
     };
@@ -277,15 +283,19 @@ pub(super) fn resume(space: &Arc<Space>, stem: &str, call: &Call<'_>) -> Result<
     space.order(&mut work, &ticket, requests)?;
     drop(work);
     let space = Arc::clone(space);
-    Ok(Reply::of(ticket, StatusCode::OK, move |run| {
+    Ok(ApiReply::of(ticket, StatusCode::OK, move |run| {
         let run = run?;
         Ok((StatusCode::OK, data(&space, &run, &told(&run).events)))
     }))
 }
 
-/// Cancels a run. That it is cancelled is on disk before anything is stopped, and whoever goes on with the run sees it
-/// there.
-pub(super) fn cancel(space: &Arc<Space>, stem: &str, call: &Call<'_>) -> Result<Reply, Fault> {
+/// Cancels a run. The cancellation is on disk before anything is stopped, so that a process that continues the run sees
+/// it.
+pub(super) fn cancel(
+    space: &Arc<RestSpace>,
+    stem: &str,
+    call: &ApiCall<'_>,
+) -> Result<ApiReply, ApiError> {
     if !call.text.is_empty() {
         call.body::<Map<String, Value>>()?;
     }
@@ -294,65 +304,67 @@ pub(super) fn cancel(space: &Arc<Space>, stem: &str, call: &Call<'_>) -> Result<
     let cancelled = json!({ "id": stem, "status": "cancelled", "cancelledAt": now });
     let is_passing = |ticket: &Arc<Ticket>| ticket.request.as_ref().is_some_and(|it| it.is_passing);
     if work.running(stem).is_some_and(|ticket| !is_passing(ticket)) {
-        space.store.cancel(stem, now).map_err(|e| Fault::failed(&e))?;
+        space.store.cancel(stem, now).map_err(|e| ApiError::failed(&e))?;
         interrupt::check();
-        return Ok(Reply::ok(cancelled));
+        return Ok(ApiReply::ok(cancelled));
     }
     let run = load(space, stem)?;
     match space.store.cancelled(stem) {
         Some(at) if run.is_complete => {
-            return Ok(Reply::ok(json!({ "id": stem, "status": "cancelled", "cancelledAt": at })));
+            return Ok(ApiReply::ok(
+                json!({ "id": stem, "status": "cancelled", "cancelledAt": at }),
+            ));
         }
         _ if run.is_complete => {
-            return Err(Fault::new(
+            return Err(ApiError::new(
                 StatusCode::CONFLICT,
                 "RUN_ALREADY_COMPLETED",
-                format!("run {stem} is over"),
+                format!("run {stem} has already ended"),
             ));
         }
         _ => {}
     }
     let ticket = end_waiting(space, &mut work, &run, now)?;
     drop(work);
-    Ok(Reply::of(ticket, StatusCode::OK, |run| run.map(|_| (StatusCode::OK, cancelled))))
+    Ok(ApiReply::of(ticket, StatusCode::OK, |run| run.map(|_| (StatusCode::OK, cancelled))))
 }
 
 /// Ends a run that waits for a decision.
 fn end_waiting(
-    space: &Arc<Space>,
+    space: &Arc<RestSpace>,
     work: &mut Work,
     run: &Session,
     now: Timestamp,
-) -> Result<Arc<Ticket>, Fault> {
+) -> Result<Arc<Ticket>, ApiError> {
     let stem = run.stem();
     let mut requests = vec![Request::ResumeRun { stem: stem.clone() }];
     if let Some(question) = run.question() {
         let denied = decision_about(run, &question.id, Decision::Denied, Some(REASON));
-        let decision = Box::new(denied.map_err(|e| Fault::failed(&e))?);
+        let decision = Box::new(denied.map_err(|e| ApiError::failed(&e))?);
         requests.insert(0, Request::Decide { stem: stem.clone(), decision });
     }
     let ticket = Ticket::new(stem.clone(), None);
-    // Nothing of it is begun while the work is held.
+    // The worker cannot begin while this thread holds the lock on `work`.
     space.order(work, &ticket, requests)?;
-    space.store.cancel(&stem, now).map_err(|e| Fault::failed(&e))?;
+    space.store.cancel(&stem, now).map_err(|e| ApiError::failed(&e))?;
     Ok(ticket)
 }
 
-/// Cancels all runs of a space: what runs, what is to run, and what waits for a decision.
-pub(super) fn cancel_all(space: &Arc<Space>) -> Result<(), Fault> {
+/// Cancels all runs of a space: running, queued, and waiting for a decision.
+pub(super) fn cancel_all(space: &Arc<RestSpace>) -> Result<(), ApiError> {
     let now = Timestamp::now();
     let mut work = space.settled();
-    let stems = space.store.runs().map_err(|e| Fault::failed(&e))?;
+    let stems = space.store.runs().map_err(|e| ApiError::failed(&e))?;
     let is_idle = |stem: &String| work.running(stem).is_none();
     let runs = stems.iter().filter(|stem| is_idle(stem)).filter_map(|stem| load(space, stem).ok());
     let waiting: Vec<Session> = runs.filter(|run| !run.is_complete).collect();
     let going = work.tickets.iter().filter(|ticket| !ticket.is_done()).map(|it| it.stem.clone());
     for stem in going.chain(waiting.iter().map(Session::stem)) {
-        space.store.cancel(&stem, now).map_err(|e| Fault::failed(&e))?;
+        space.store.cancel(&stem, now).map_err(|e| ApiError::failed(&e))?;
     }
     interrupt::check();
     for run in waiting {
-        // Where there is no place for it in the queue, it ends when somebody decides.
+        // If the queue is full, the run ends when somebody decides.
         let _ = end_waiting(space, &mut work, &run, now);
     }
     Ok(())

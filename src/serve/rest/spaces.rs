@@ -1,4 +1,4 @@
-//! Spaces: their records, and what is asked of them as a whole.
+//! Spaces: their records, and requests about whole spaces.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::overrides::{Overrides, narrowed};
 use super::runs;
 use super::worker::Work;
-use super::{Call, Fault, Keys, Page, Reply, fields};
+use super::{ApiCall, ApiError, ApiKeys, ApiReply, ListPage, fields};
 use crate::atomic;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -23,29 +23,29 @@ use crate::session::store::Store;
 use crate::settings::{Config, Policy, RUN_POLICY};
 use crate::watch::Stop;
 
-/// How long a space lives unless it says.
+/// The default lifetime of a space.
 const LIFE: Seconds = Seconds(43_200);
-/// No space is made, or extended, to live longer from now on, in seconds.
+/// The longest lifetime from now on, in seconds.
 const LONGEST_LIFE: i64 = 10 * 366 * 24 * 3_600;
-/// What is noted of a space is not longer, in bytes.
+/// The longest record of a space, in bytes.
 const LONGEST_RECORD: usize = 64 << 10;
-/// So many spaces may be there, and so many records of destroyed ones are kept.
+/// How many spaces may exist, and how many records of destroyed ones are kept.
 const SPACES: usize = 100;
 const RECORDS: usize = 1_000;
-/// So many extensions with an idempotency key are noted of a space.
+/// How many extensions with an idempotency key are recorded for a space.
 const EXTENDED: usize = 16;
 const RECORD: &str = "space.json";
 
 /// All spaces of a project.
 pub(in crate::serve) struct Spaces {
-    pub(super) keys: Keys,
+    pub(super) keys: ApiKeys,
     config: Config,
     folder: PathBuf,
-    all: Mutex<BTreeMap<String, Arc<Space>>>,
+    all: Mutex<BTreeMap<String, Arc<RestSpace>>>,
 }
 
 /// A space.
-pub(super) struct Space {
+pub(super) struct RestSpace {
     pub(super) id: String,
     /// Its own settings, or those of the project whose workspace it is on.
     pub(super) config: Config,
@@ -53,19 +53,19 @@ pub(super) struct Space {
     pub(super) stop: Stop,
     pub(super) changed: Condvar,
     folder: PathBuf,
-    record: Mutex<Record>,
+    record: Mutex<SpaceRecord>,
     work: Mutex<Work>,
-    /// The runs that were asked for with an idempotency key, and what was sent with it.
-    asked: Mutex<Asked>,
+    /// Runs that were requested with an idempotency key.
+    asked: Mutex<KeyedRuns>,
 }
 
-/// Runs by what identifies their idempotency keys, each with what was sent; None until somebody uses such a key.
-type Asked = Option<HashMap<String, (String, Digest)>>;
+/// Stems and body digests of runs by the digest of their idempotency key. None until a client uses such a key.
+type KeyedRuns = Option<HashMap<String, (String, Digest)>>;
 
-/// What is stored of a space.
+/// The stored record of a space.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Record {
+pub(super) struct SpaceRecord {
     id: String,
     name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,24 +80,24 @@ pub(super) struct Record {
     pub(super) env: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     metadata: Option<Map<String, Value>>,
-    workspace: Place,
+    workspace: WorkspaceKind,
     created_at: Timestamp,
     expires_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     destroyed_at: Option<Timestamp>,
-    /// What it was asked for with: an idempotency key, and what was sent with it.
+    /// The digests of the idempotency key and of the body of the request that created the space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     asked: Option<(Digest, Digest)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     extended: Vec<Extended>,
 }
 
-/// What came of an extension that was asked for with an idempotency key.
+/// The result of an extension with an idempotency key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Extended {
     key: Digest,
-    /// What was sent with it.
+    /// The digest of its request body.
     body: Digest,
     expires_at: Timestamp,
 }
@@ -121,7 +121,7 @@ impl Preset {
     }
 }
 
-/// What a space is asked for with.
+/// The body of a request for a new space.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct NewSpace {
@@ -133,10 +133,10 @@ struct NewSpace {
     env: Option<BTreeMap<String, String>>,
     metadata: Option<Map<String, Value>>,
     ttl_seconds: Option<Seconds>,
-    workspace: Option<Place>,
+    workspace: Option<WorkspaceKind>,
 }
 
-/// What of a space is changed.
+/// The body of a request that changes a space.
 #[derive(Deserialize)]
 struct Changes {
     name: Option<String>,
@@ -149,7 +149,7 @@ struct Extension {
     duration: Seconds,
 }
 
-/// How long a space lives, or lives longer.
+/// A lifetime or an extension.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "i64")]
 struct Seconds(i64);
@@ -158,22 +158,22 @@ impl TryFrom<i64> for Seconds {
     type Error = &'static str;
 
     fn try_from(seconds: i64) -> Result<Self, Self::Error> {
-        if seconds < 1 { Err("it is less than 1 second") } else { Ok(Self(seconds)) }
+        if seconds < 1 { Err("it must be at least 1 second") } else { Ok(Self(seconds)) }
     }
 }
 
 /// Where the files of a space are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Place {
-    /// In a workspace of its own.
+enum WorkspaceKind {
+    /// In its own workspace.
     Own,
     /// In the workspace of the project.
     Project,
 }
 
-impl Record {
-    /// When it was destroyed, or has expired.
+impl SpaceRecord {
+    /// When it was destroyed or expired, if it was.
     pub(super) fn ended(&self) -> Option<Timestamp> {
         let expired = Some(self.expires_at).filter(|at| *at <= Timestamp::now());
         self.destroyed_at.or(expired)
@@ -199,11 +199,11 @@ impl Record {
     }
 }
 
-impl Space {
-    fn new(project: &Config, folder: PathBuf, record: Record) -> Arc<Self> {
+impl RestSpace {
+    fn new(project: &Config, folder: PathBuf, record: SpaceRecord) -> Arc<Self> {
         let config = match record.workspace {
-            Place::Own => project.for_space(&folder),
-            Place::Project => project.clone(),
+            WorkspaceKind::Own => project.for_space(&folder),
+            WorkspaceKind::Project => project.clone(),
         };
         Arc::new(Self {
             id: record.id.clone(),
@@ -218,7 +218,7 @@ impl Space {
         })
     }
 
-    pub(super) fn record(&self) -> MutexGuard<'_, Record> {
+    pub(super) fn record(&self) -> MutexGuard<'_, SpaceRecord> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -226,22 +226,24 @@ impl Space {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn asked(&self) -> MutexGuard<'_, Asked> {
+    pub(super) fn asked(&self) -> MutexGuard<'_, KeyedRuns> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_own(&self) -> bool {
-        self.record().workspace == Place::Own
+        self.record().workspace == WorkspaceKind::Own
     }
 
-    /// What operations may do. That of a space on the project's workspace is never wider than the project's, which
-    /// may have become narrower since.
-    pub(super) fn policy(&self) -> Result<Policy, Fault> {
+    /// The policy of its operations. On the project's workspace it never allows more than the project's present policy.
+    pub(super) fn policy(&self) -> Result<Policy, ApiError> {
         policy_of(&self.record(), &self.config)
     }
 
-    /// Changes the record, durably.
-    fn change<T>(&self, change: impl FnOnce(&mut Record) -> Result<T, Fault>) -> Result<T, Fault> {
+    /// Changes the record on disk and in memory.
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut SpaceRecord) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
         let mut record = self.record();
         let mut changed = record.clone();
         let done = change(&mut changed)?;
@@ -250,25 +252,25 @@ impl Space {
         Ok(done)
     }
 
-    /// Destroys the space, and all that is in it if that is its own. The record says so first.
-    fn destroy(self: &Arc<Self>) -> Result<Value, Fault> {
+    /// Destroys the space, and its workspace if it has its own. Records the destruction first.
+    fn destroy(self: &Arc<Self>) -> Result<Value, ApiError> {
         self.change(|record| {
             record.destroyed_at = record.ended().or(Some(Timestamp::now()));
             Ok(())
         })?;
         let record = self.record().clone();
         match record.workspace {
-            Place::Own => {
+            WorkspaceKind::Own => {
                 self.close();
                 self.clear_away();
             }
-            // The process that serves the project ends them, and goes on.
-            Place::Project => runs::cancel_all(self)?,
+            // Only cancels runs: the process that serves the project ends them and continues.
+            WorkspaceKind::Project => runs::cancel_all(self)?,
         }
         Ok(json!({ "id": self.id, "status": "destroyed", "destroyedAt": record.destroyed_at }))
     }
 
-    /// Removes what a destroyed space has left. What cannot be removed is tried again at the next start.
+    /// Removes the files of a destroyed space. Files that cannot be removed are tried again at the next start.
     fn clear_away(&self) {
         if self.is_at_work() {
             return;
@@ -282,23 +284,23 @@ impl Space {
     }
 }
 
-fn policy_of(record: &Record, config: &Config) -> Result<Policy, Fault> {
-    let named = |name: &str| config.policy(name).map_err(|e| Fault::failed(&e));
+fn policy_of(record: &SpaceRecord, config: &Config) -> Result<Policy, ApiError> {
+    let named = |name: &str| config.policy(name).map_err(|e| ApiError::failed(&e));
     match record.workspace {
-        Place::Own => {
+        WorkspaceKind::Own => {
             let preset = record.policy.unwrap_or(Preset::Standard);
             let mut policy = record.overrides.apply(named(preset.name())?)?;
             if !config.sandbox.network {
                 if record.overrides.opens_network() {
-                    let why = "commands have no network here: the person sets sandbox.network";
-                    return Err(Fault::invalid("policyOverrides.network", why));
+                    let why = "commands have no network here; only the person can allow it, with sandbox.network";
+                    return Err(ApiError::invalid("policyOverrides.network", why));
                 }
-                // What a preset says of it is bounded by what the person has allowed.
+                // A preset cannot allow more than the person's settings.
                 policy.network = Some(false);
             }
             Ok(policy)
         }
-        Place::Project => {
+        WorkspaceKind::Project => {
             let ceiling = named(config.policy.as_deref().unwrap_or(RUN_POLICY))?;
             let base = record.policy.map_or_else(|| Ok(ceiling.clone()), |it| named(it.name()))?;
             narrowed(record.overrides.apply(base)?, &ceiling)
@@ -306,18 +308,18 @@ fn policy_of(record: &Record, config: &Config) -> Result<Policy, Fault> {
     }
 }
 
-fn save(folder: &Path, record: &Record) -> Result<(), Fault> {
+fn save(folder: &Path, record: &SpaceRecord) -> Result<(), ApiError> {
     let text = serde_json::to_vec_pretty(record).expect("texts and numbers become JSON");
     if text.len() > LONGEST_RECORD {
-        let why = format!("what is noted of a space has more than {LONGEST_RECORD} bytes");
-        return Err(Fault::invalid("metadata", &why));
+        let why = format!("the record of the space would have more than {LONGEST_RECORD} bytes");
+        return Err(ApiError::invalid("metadata", &why));
     }
-    atomic::write_private(&folder.join(RECORD), &text).map_err(|e| Fault::failed(&e))
+    atomic::write_private(&folder.join(RECORD), &text).map_err(|e| ApiError::failed(&e))
 }
 
 impl Spaces {
-    /// The spaces below a project's sessions. What the last process was stopped in is gone on with, or was when the
-    /// project was opened: then it is `taken_up`.
+    /// Opens the spaces in a project's sessions folder, and continues runs in which the last process was stopped. `taken_up`
+    /// is the run that opening the project has finished.
     ///
     /// # Errors
     /// They cannot be read.
@@ -330,15 +332,15 @@ impl Spaces {
         };
         for entry in entries.into_iter().flatten().flatten() {
             let path = entry.path().join(RECORD);
-            // Without one, it was not made to its end.
+            // Without a record, its creation was interrupted.
             let Ok(bytes) = atomic::read_own(&path) else { continue };
-            let record: Record = serde_json::from_slice(&bytes).map_err(|e| {
+            let record: SpaceRecord = serde_json::from_slice(&bytes).map_err(|e| {
                 let path = path.display();
                 Error::failed(format!(
                     "{path} is damaged ({e}); move the folder away, and start again"
                 ))
             })?;
-            let space = Space::new(config, entry.path(), record);
+            let space = RestSpace::new(config, entry.path(), record);
             if space.record().destroyed_at.is_some() {
                 space.clear_away();
             } else if space.is_own() && is_begun(&space.config) {
@@ -350,42 +352,42 @@ impl Spaces {
         if let Some((space, run)) = taken_up.and_then(|run| Some((space_of(&run)?, run))) {
             space.took_up(run);
         }
-        let keys = Keys::new(&config.sessions);
+        let keys = ApiKeys::new(&config.sessions);
         Ok(Arc::new(Self { keys, config: config.clone(), folder, all: Mutex::new(all) }))
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Space>>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Arc<RestSpace>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The space with this id, which may be destroyed.
-    fn find(&self, id: &str) -> Result<Arc<Space>, Fault> {
-        self.all().get(id).cloned().ok_or_else(|| Fault::no_space(id))
+    /// The space with this id, even if it is destroyed.
+    fn find(&self, id: &str) -> Result<Arc<RestSpace>, ApiError> {
+        self.all().get(id).cloned().ok_or_else(|| ApiError::no_space(id))
     }
 
-    /// The space with this id, which is neither destroyed nor expired.
-    pub(super) fn get(&self, id: &str) -> Result<Arc<Space>, Fault> {
+    /// The space with this id, unless it is destroyed or expired.
+    pub(super) fn get(&self, id: &str) -> Result<Arc<RestSpace>, ApiError> {
         let space = self.find(id)?;
         let ended = space.record().ended();
-        if ended.is_some() { Err(Fault::no_space(id)) } else { Ok(space) }
+        if ended.is_some() { Err(ApiError::no_space(id)) } else { Ok(space) }
     }
 
-    /// The newest first.
-    fn newest(&self) -> Vec<Arc<Space>> {
+    /// All spaces, the newest first.
+    fn newest(&self) -> Vec<Arc<RestSpace>> {
         let mut all: Vec<_> = self.all().values().cloned().collect();
         all.sort_by_cached_key(|space| std::cmp::Reverse(space.record().created_at));
         all
     }
 
-    /// Destroys what has expired, and forgets the oldest of what is destroyed.
+    /// Destroys expired spaces, and forgets the oldest destroyed ones.
     pub(in crate::serve) fn expire(&self) {
         let all = self.newest();
-        let is_over = |space: &&Arc<Space>| {
+        let is_over = |space: &&Arc<RestSpace>| {
             let record = space.record();
             record.destroyed_at.is_none() && record.ended().is_some()
         };
         for space in all.iter().filter(is_over) {
-            // What fails now is tried again.
+            // A failure is tried again at the next check.
             let _ = space.destroy();
         }
         let gone = all.iter().filter(|space| space.record().destroyed_at.is_some());
@@ -395,36 +397,36 @@ impl Spaces {
         }
     }
 
-    /// Ends what runs, and begins nothing any more.
+    /// Stops all work in all spaces.
     pub(in crate::serve) fn stop(&self) {
         let all: Vec<_> = self.all().values().cloned().collect();
-        // No space goes on with what waits while another one is closed.
+        // First let no space begin more work: closing them takes time.
         all.iter().for_each(|space| space.end());
         all.iter().for_each(|space| space.stop.ask());
         all.iter().for_each(|space| space.close());
     }
 
-    pub(super) fn create(&self, call: &Call<'_>) -> Result<Reply, Fault> {
+    pub(super) fn create(&self, call: &ApiCall<'_>) -> Result<ApiReply, ApiError> {
         let given: NewSpace = call.body()?;
         if self.config.guest.is_some() {
             let why =
-                "the project's operations are carried out in a guest, where there are no spaces";
-            return Err(Fault::invalid("workspace", why));
+                "the project's operations are executed in a guest, where spaces are not supported";
+            return Err(ApiError::invalid("workspace", why));
         }
         let overrides = fields("policyOverrides", given.policy_overrides.unwrap_or_default())?;
         let env = given.env.unwrap_or_default();
         if let Some(fault) = environment_fault(&env) {
-            return Err(Fault::invalid("env", &fault));
+            return Err(ApiError::invalid("env", &fault));
         }
         let asked = call.key.clone().map(|key| (key, call.digest.clone()));
-        let place = given.workspace.unwrap_or(Place::Own);
+        let place = given.workspace.unwrap_or(WorkspaceKind::Own);
         let now = Timestamp::now();
         let life = given.ttl_seconds.unwrap_or(LIFE);
         let id = format!("spc_{}", &uuid::Uuid::new_v4().simple().to_string()[..12]);
-        let record = Record {
+        let record = SpaceRecord {
             name: given.name.unwrap_or_else(|| format!("Space {id}")),
             description: given.description,
-            policy: given.policy.or((place == Place::Own).then_some(Preset::Standard)),
+            policy: given.policy.or((place == WorkspaceKind::Own).then_some(Preset::Standard)),
             overrides,
             capabilities: given.capabilities,
             env,
@@ -439,53 +441,53 @@ impl Spaces {
         };
         policy_of(&record, &self.config)?;
         let mut all = self.all();
-        let has_its_key = |space: &&Arc<Space>| {
+        let has_its_key = |space: &&Arc<RestSpace>| {
             let record = space.record();
             record.asked.as_ref().zip(asked.as_ref()).is_some_and(|(its, this)| its.0 == this.0)
         };
         if let Some(space) = all.values().find(has_its_key) {
             let record = space.record();
             return match record.ended() {
-                _ if record.asked != asked => Err(Fault::other_body()),
-                Some(_) => Err(Fault::no_space(&record.id)),
-                None => Ok(Reply::Data(StatusCode::CREATED, without_null(record.data()))),
+                _ if record.asked != asked => Err(ApiError::other_body()),
+                Some(_) => Err(ApiError::no_space(&record.id)),
+                None => Ok(ApiReply::Data(StatusCode::CREATED, without_null(record.data()))),
             };
         }
         if all.values().filter(|space| space.record().ended().is_none()).count() >= SPACES {
-            return Err(Fault::new(
+            return Err(ApiError::new(
                 StatusCode::CONFLICT,
                 "QUOTA_EXCEEDED",
-                format!("there are {SPACES} spaces, and no more are possible; destroy one first"),
+                format!("there are already {SPACES} spaces, the maximum; destroy one first"),
             ));
         }
         let folder = self.folder.join(&id);
-        // All of it is the person's alone, as what is above it.
+        // Private, because the parent folder is.
         fs::create_dir_all(&folder)
-            .map_err(|e| Fault::failed(&Error::io("make the folder", &folder, e)))?;
-        let space = Space::new(&self.config, folder, record);
+            .map_err(|e| ApiError::failed(&Error::io("make the folder", &folder, e)))?;
+        let space = RestSpace::new(&self.config, folder, record);
         fs::create_dir_all(&space.config.workspace).map_err(|e| {
-            Fault::failed(&Error::io("make the folder", &space.config.workspace, e))
+            ApiError::failed(&Error::io("make the folder", &space.config.workspace, e))
         })?;
         let data = space.change(|record| Ok(record.data()))?;
         all.insert(id, space);
-        Ok(Reply::Data(StatusCode::CREATED, without_null(data)))
+        Ok(ApiReply::Data(StatusCode::CREATED, without_null(data)))
     }
 
-    pub(super) fn list(&self, call: &Call<'_>) -> Result<Reply, Fault> {
+    pub(super) fn list(&self, call: &ApiCall<'_>) -> Result<ApiReply, ApiError> {
         let status = call.query("status");
         let found = self.newest().into_iter().filter_map(|space| {
             let record = space.record();
             let shown = status.is_none_or(|status| status == record.status());
             shown.then(|| record.data())
         });
-        Ok(Page::of(call)?.reply(found.collect()))
+        Ok(ListPage::of(call)?.reply(found.collect()))
     }
 
-    pub(super) fn show(&self, id: &str) -> Result<Reply, Fault> {
-        Ok(Reply::ok(self.find(id)?.record().data()))
+    pub(super) fn show(&self, id: &str) -> Result<ApiReply, ApiError> {
+        Ok(ApiReply::ok(self.find(id)?.record().data()))
     }
 
-    pub(super) fn update(&self, id: &str, call: &Call<'_>) -> Result<Reply, Fault> {
+    pub(super) fn update(&self, id: &str, call: &ApiCall<'_>) -> Result<ApiReply, ApiError> {
         let (space, changes): (_, Changes) = (self.get(id)?, call.body()?);
         let data = space.change(|record| {
             record.name = changes.name.unwrap_or_else(|| record.name.clone());
@@ -493,17 +495,17 @@ impl Spaces {
             record.metadata = changes.metadata.or(record.metadata.take());
             Ok(record.data())
         })?;
-        Ok(Reply::ok(data))
+        Ok(ApiReply::ok(data))
     }
 
-    pub(super) fn extend(&self, id: &str, call: &Call<'_>) -> Result<Reply, Fault> {
+    pub(super) fn extend(&self, id: &str, call: &ApiCall<'_>) -> Result<ApiReply, ApiError> {
         let (space, Extension { duration }) = (self.get(id)?, call.body()?);
         let expires_at = space.change(|record| {
             let asked = call.key.as_ref().map(|key| (key, &call.digest));
             let is_asked = |it: &&Extended| asked.is_some_and(|(key, _)| it.key == *key);
             if let Some(done) = record.extended.iter().find(is_asked) {
                 let is_same = done.body == call.digest;
-                return if is_same { Ok(done.expires_at) } else { Err(Fault::other_body()) };
+                return if is_same { Ok(done.expires_at) } else { Err(ApiError::other_body()) };
             }
             let expires_at = until(Timestamp::now(), record.expires_at, duration, "duration")?;
             record.expires_at = expires_at;
@@ -515,34 +517,37 @@ impl Spaces {
             }
             Ok(expires_at)
         })?;
-        Ok(Reply::ok(json!({ "id": id, "expiresAt": expires_at })))
+        Ok(ApiReply::ok(json!({ "id": id, "expiresAt": expires_at })))
     }
 
-    pub(super) fn destroy(&self, id: &str) -> Result<Reply, Fault> {
-        Ok(Reply::ok(self.find(id)?.destroy()?))
+    pub(super) fn destroy(&self, id: &str) -> Result<ApiReply, ApiError> {
+        Ok(ApiReply::ok(self.find(id)?.destroy()?))
     }
 }
 
-/// The time so many seconds after another one.
+/// The time `seconds` after `from`.
 fn until(
     now: Timestamp,
     from: Timestamp,
     seconds: Seconds,
     field: &str,
-) -> Result<Timestamp, Fault> {
+) -> Result<Timestamp, ApiError> {
     let latest = now.after(LONGEST_LIFE);
     from.after(seconds.0).filter(|time| Some(*time) <= latest).ok_or_else(|| {
-        Fault::invalid(field, &format!("a space lives at most {LONGEST_LIFE} seconds from now on"))
+        ApiError::invalid(
+            field,
+            &format!("a space can exist for at most {LONGEST_LIFE} seconds from now on"),
+        )
     })
 }
 
-/// Whether the journal of a space has records: they may be of a run that was stopped.
+/// Whether the journal of a space has records, which may belong to an interrupted run.
 fn is_begun(config: &Config) -> bool {
     let bytes = atomic::read_own(&config.sessions.join("journal"));
     bytes.is_ok_and(|bytes| bytes.first().is_some_and(|first| *first != 0))
 }
 
-/// An object without what it lacks, as the answer to POST has it.
+/// Removes null fields, as in answers to POST.
 pub(super) fn without_null(mut data: Value) -> Value {
     if let Value::Object(fields) = &mut data {
         fields.retain(|_, value| !value.is_null());

@@ -1,8 +1,8 @@
-//! What is to be done in a space, one after the other, by a thread that owns it while there is something to do.
+//! The work queue of a space, processed by a thread that owns the space while there is work.
 //!
-//! A space of its own is a project that this thread opens. One on the project's workspace is served by the process that
-//! holds the project, to which requests are handed over as by the command line. Each request has a [`Ticket`], which
-//! tells how far it is; nobody has to wait for it.
+//! This thread opens a space with its own workspace as a project. Requests for a space on the project's workspace are
+//! handed over to the process that serves the project, as by the command line. Each request has a [`Ticket`] with its
+//! progress; nobody has to wait for it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::Fault;
-use super::spaces::Space;
+use super::ApiError;
+use super::spaces::RestSpace;
 use crate::clock::Timestamp;
 use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
@@ -21,43 +21,43 @@ use crate::ipc::{self, Request};
 use crate::protocol::Outcome;
 use crate::session::{ApprovalDecision, RunRequest, Session};
 
-/// A space in which nothing happens for so long is closed until something does.
+/// A space without work for this long is closed until there is work again.
 const IDLE: Duration = Duration::from_mins(1);
-/// So many requests of a space may wait.
+/// How many requests of a space may wait.
 const WAITING: usize = 64;
-/// For so long the answer is kept that could not be delivered.
+/// How long an answer is kept that could not be delivered.
 const KEPT: Duration = Duration::from_mins(1);
-/// How long the end of what runs is waited for when a space is closed.
+/// How long closing a space waits for its running work.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A run that somebody may wait for, and how far it is.
+/// A run that clients may wait for, and its progress.
 pub(super) struct Ticket {
-    /// The name of the run.
+    /// The stem of the run.
     pub(super) stem: String,
-    /// What it was asked for with; None where it is only gone on with.
+    /// The request that began it; None if the run is only continued.
     pub(super) request: Option<RunRequest>,
-    progress: Mutex<Progress>,
-    /// What came of it in the end.
-    pub(super) done: watch::Sender<Option<Done>>,
+    progress: Mutex<TicketProgress>,
+    /// The final result, once there is one.
+    pub(super) done: watch::Sender<Option<RunResult>>,
 }
 
-/// What came of a request: the run as it is then.
-pub(super) type Done = Result<Arc<Session>, Fault>;
+/// The result of a request: the run in its new state.
+pub(super) type RunResult = Result<Arc<Session>, ApiError>;
 
-struct Progress {
+struct TicketProgress {
     began: Timestamp,
-    /// The run as it began, or was gone on with.
+    /// The run at its beginning, or when it was continued.
     run: Option<Session>,
     outcomes: Vec<Outcome>,
-    /// Since when nobody who was to get the answer is there any more.
+    /// When the client that should get the answer was lost.
     lost: Option<Instant>,
 }
 
 impl Ticket {
-    /// One that nobody has begun with.
+    /// A ticket for work that has not begun.
     pub(super) fn new(stem: String, request: Option<RunRequest>) -> Arc<Self> {
         let progress =
-            Progress { began: Timestamp::now(), run: None, outcomes: Vec::new(), lost: None };
+            TicketProgress { began: Timestamp::now(), run: None, outcomes: Vec::new(), lost: None };
         Arc::new(Self {
             stem,
             request,
@@ -66,7 +66,7 @@ impl Ticket {
         })
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, TicketProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -79,17 +79,17 @@ impl Ticket {
         self.progress().lost.is_some()
     }
 
-    /// Whether somebody may still ask for it here.
+    /// Whether a client may still ask for it.
     fn is_kept(&self) -> bool {
         !self.is_done() || self.progress().lost.is_some_and(|since| since.elapsed() < KEPT)
     }
 
-    /// Notes whether somebody got the answer.
+    /// Records whether a client got the answer.
     pub(super) fn delivered(&self, is_delivered: bool) {
         self.progress().lost = (!is_delivered).then(Instant::now);
     }
 
-    /// When it was asked for, the run as it began, and its outcomes so far.
+    /// The time it began, the run at its beginning, and its outcomes so far.
     pub(super) fn so_far(&self) -> (Timestamp, Option<Session>, Vec<Outcome>) {
         let progress = self.progress();
         (progress.began, progress.run.clone(), progress.outcomes.clone())
@@ -102,73 +102,73 @@ impl Ticket {
         progress.run = Some(Session { pending: None, ..run.clone() });
     }
 
-    fn finish(&self, done: Done) {
+    fn finish(&self, done: RunResult) {
         let mut progress = self.progress();
-        // From now on it counts for how long it is kept.
+        // The time for which the answer is kept starts now.
         progress.lost = progress.lost.map(|_| Instant::now());
         drop(progress);
         self.done.send_replace(Some(done));
     }
 }
 
-/// What is to be done for a ticket: requests, of which the last one gives what came of it.
-pub(super) struct Job {
+/// The requests of a ticket. The last one returns the result.
+pub(super) struct SpaceJob {
     ticket: Arc<Ticket>,
     requests: Vec<Request>,
 }
 
-/// What is done in a space, and by whom.
+/// The work of a space.
 #[derive(Default)]
 pub(super) struct Work {
-    /// What waits.
-    queue: VecDeque<Job>,
-    /// All of which somebody may ask.
+    /// Waiting jobs.
+    queue: VecDeque<SpaceJob>,
+    /// All tickets that a client may ask for.
     pub(super) tickets: Vec<Arc<Ticket>>,
-    /// Whether there is a thread for it.
+    /// Whether the worker thread runs.
     has_worker: bool,
-    /// Whether it may be found yet that a run goes on which the last process was stopped in.
+    /// Whether recovery may still find a run in which the last process was stopped.
     pub(super) recovering: bool,
-    /// Whether nothing is begun any more.
+    /// Whether no more work may begin.
     ending: bool,
 }
 
 impl Work {
-    /// The ticket of a run that is not done.
+    /// The ticket of an unfinished run.
     pub(super) fn running(&self, stem: &str) -> Option<&Arc<Ticket>> {
         self.tickets.iter().find(|ticket| ticket.stem == stem && !ticket.is_done())
     }
 
-    /// Forgets what nobody asks for any more.
+    /// Drops tickets that no client will ask for.
     pub(super) fn tidy(&mut self) {
         self.tickets.retain(|ticket| ticket.is_kept());
     }
 }
 
-impl Space {
-    /// Has something done, after what waits already.
+impl RestSpace {
+    /// Queues requests for a ticket.
     ///
     /// # Errors
-    /// The space is closed, or too much waits.
+    /// The space is closed, or its queue is full.
     pub(super) fn order(
         self: &Arc<Self>,
         work: &mut Work,
         ticket: &Arc<Ticket>,
         requests: Vec<Request>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ApiError> {
         if work.ending {
             return Err(self.ended());
         }
         if work.queue.len() >= WAITING {
-            return Err(Fault::busy());
+            return Err(ApiError::busy());
         }
         work.tidy();
         work.tickets.push(Arc::clone(ticket));
-        work.queue.push_back(Job { ticket: Arc::clone(ticket), requests });
+        work.queue.push_back(SpaceJob { ticket: Arc::clone(ticket), requests });
         self.wake(work);
         Ok(())
     }
 
-    /// Has a space looked after in which the last process was stopped.
+    /// Starts recovery of a space in which the last process was stopped.
     pub(super) fn recover(self: &Arc<Self>) {
         let mut work = self.work();
         work.recovering = true;
@@ -184,18 +184,18 @@ impl Space {
         if !work.has_worker {
             work.recovering = false;
             for job in work.queue.drain(..) {
-                job.ticket.finish(Err(Fault::busy()));
+                job.ticket.finish(Err(ApiError::busy()));
             }
         }
         self.changed.notify_all();
     }
 
-    /// Begins nothing any more.
+    /// Lets no more work begin.
     pub(super) fn end(&self) {
         self.work().ending = true;
     }
 
-    /// Ends what runs, and begins nothing any more. Returns when nothing happens in the space.
+    /// Stops running work and lets no more begin. Returns when the worker has ended, or after [`PATIENCE`].
     pub(super) fn close(&self) {
         self.end();
         self.stop.ask();
@@ -208,12 +208,12 @@ impl Space {
         }
     }
 
-    /// Whether a thread is at work, which may hold the space open.
+    /// Whether the worker thread runs, which may have the space open.
     pub(super) fn is_at_work(&self) -> bool {
         self.work().has_worker
     }
 
-    /// Waits until all runs are known that go on.
+    /// Waits until recovery has found all running runs.
     pub(super) fn settled(&self) -> MutexGuard<'_, Work> {
         let mut work = self.work();
         while work.recovering {
@@ -222,33 +222,33 @@ impl Space {
         work
     }
 
-    /// Does what there is to do, until there is nothing for a while.
+    /// Processes the queue until it stays empty for [`IDLE`].
     fn work_off(self: Arc<Self>) {
         let mut engine = None;
         if self.is_own() {
-            // Should that fail, whoever wants something is told.
+            // If this fails, the next request reports the error.
             engine = self.open().ok();
         }
         self.is_recovered();
-        while let Some(Job { ticket, requests }) = self.next(&mut engine) {
-            let mut watcher = Watcher { space: &self, ticket: Some(Arc::clone(&ticket)) };
-            let mut run = self.carry_out(&mut engine, requests, &mut watcher);
+        while let Some(SpaceJob { ticket, requests }) = self.next(&mut engine) {
+            let mut observer = TicketObserver { space: &self, ticket: Some(Arc::clone(&ticket)) };
+            let mut run = self.carry_out(&mut engine, requests, &mut observer);
             let is_passing = ticket.request.as_ref().is_some_and(|request| request.is_passing);
             if let Some(denied) = run.as_ref().ok().filter(|_| is_passing).and_then(denied) {
-                run = self.carry_out(&mut engine, denied, &mut watcher);
+                run = self.carry_out(&mut engine, denied, &mut observer);
             }
-            // It goes on with a new start only.
+            // An interrupted turn can continue only after the project is opened again.
             if engine.as_ref().is_some_and(Engine::is_within_turn) {
                 engine = None;
             }
             let fault =
-                |e: Error| if e.is_interrupted() { self.ended() } else { Fault::failed(&e) };
+                |e: Error| if e.is_interrupted() { self.ended() } else { ApiError::failed(&e) };
             ticket.finish(run.map(Arc::new).map_err(fault));
         }
     }
 
-    /// What is to be done next. None where there is nothing for a while: then the space is closed.
-    fn next(&self, engine: &mut Option<Engine>) -> Option<Job> {
+    /// The next job. None if there is none for a while: then the space is closed.
+    fn next(&self, engine: &mut Option<Engine>) -> Option<SpaceJob> {
         let mut work = self.work();
         let begun = Instant::now();
         while !work.ending {
@@ -263,9 +263,9 @@ impl Space {
         for job in work.queue.drain(..) {
             job.ticket.finish(Err(self.ended()));
         }
-        // While nobody can begin to open it again.
+        // Close it while `work` is locked, so that no new worker opens it at the same time.
         if let Some(mut engine) = engine.take() {
-            // What the journal stands for is made durable by the next start.
+            // If this fails, the next start completes it from the journal.
             let _ = engine.shut_down();
         }
         work.has_worker = false;
@@ -277,7 +277,7 @@ impl Space {
         &self,
         engine: &mut Option<Engine>,
         requests: Vec<Request>,
-        watcher: &mut Watcher<'_>,
+        observer: &mut TicketObserver<'_>,
     ) -> Result<Session> {
         let mut run = Err(Error::failed("there is nothing to do".to_owned()));
         for request in requests {
@@ -287,13 +287,13 @@ impl Space {
                     *engine = Some(self.open()?);
                 }
                 let engine = engine.as_mut().expect("just opened");
-                ipc::handle(engine, request, watcher).map(|turn| turn.session)
+                ipc::handle(engine, request, observer).map(|turn| turn.session)
             } else {
                 let done = ipc::hand_over(&self.config, &request, &self.stop)?;
                 done.map(|done| done.turn.session).ok_or_else(Error::interrupted)
             };
             match &run {
-                // The person at the terminal was faster.
+                // The person at the terminal has already decided.
                 Err(e) if is_decision && e.code() == "nothing-pending" => {}
                 Err(_) => return run,
                 Ok(_) => {}
@@ -302,14 +302,14 @@ impl Space {
         run
     }
 
-    /// Opens the space, and finishes what the last process was stopped in.
+    /// Opens the space, and finishes the turn in which the last process was stopped.
     fn open(&self) -> Result<Engine> {
-        let mut watcher = Watcher { space: self, ticket: None };
+        let mut observer = TicketObserver { space: self, ticket: None };
         let config = self.config.clone();
         let mut engine =
-            Engine::open(config, Clock::default(), self.stop.clone(), None, &mut watcher)?;
+            Engine::open(config, Clock::default(), self.stop.clone(), None, &mut observer)?;
         if let Some(turn) = engine.taken_up.take() {
-            match watcher.ticket {
+            match observer.ticket {
                 Some(ticket) => ticket.finish(Ok(Arc::new(turn.session))),
                 None => self.took_up(turn.session),
             }
@@ -317,18 +317,18 @@ impl Space {
         Ok(engine)
     }
 
-    /// Why nothing is begun any more.
-    fn ended(&self) -> Fault {
+    /// Why no more work may begin.
+    fn ended(&self) -> ApiError {
         let is_over = self.record().ended().is_some();
-        if is_over { Fault::no_space(&self.id) } else { Fault::stopping() }
+        if is_over { ApiError::no_space(&self.id) } else { ApiError::stopping() }
     }
 
-    /// A run was finished that the last process was stopped in.
+    /// Keeps the result of a run in which the last process was stopped.
     pub(super) fn took_up(&self, run: Session) {
         self.recovered(&run).finish(Ok(Arc::new(run)));
     }
 
-    /// A ticket for a run that the last process was stopped in. Whoever had asked for it did not get the answer.
+    /// A ticket for a run in which the last process was stopped. Its client did not get the answer.
     fn recovered(&self, run: &Session) -> Arc<Ticket> {
         let request = run.run.as_ref().and_then(|run| run.request.clone());
         let ticket = Ticket::new(run.stem(), request);
@@ -343,7 +343,7 @@ impl Space {
     }
 }
 
-/// What ends a run that waits, although nobody can be asked about it.
+/// Requests that deny and end a run that waits for a decision that nobody can make.
 fn denied(run: &Session) -> Option<Vec<Request>> {
     let stem = run.stem();
     let question = run.question()?.clone();
@@ -352,13 +352,13 @@ fn denied(run: &Session) -> Option<Vec<Request>> {
     Some(vec![Request::Decide { stem: stem.clone(), decision }, Request::ResumeRun { stem }])
 }
 
-/// Keeps what happens for whoever asks.
-struct Watcher<'a> {
-    space: &'a Space,
+/// Records progress in a ticket.
+struct TicketObserver<'a> {
+    space: &'a RestSpace,
     ticket: Option<Arc<Ticket>>,
 }
 
-impl Observer for Watcher<'_> {
+impl Observer for TicketObserver<'_> {
     fn event(&mut self, event: Event<'_>) {
         match (event, &self.ticket) {
             (Event::TurnBegun { session, .. }, Some(ticket)) => ticket.begin(session),

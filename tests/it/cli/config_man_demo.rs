@@ -370,7 +370,7 @@ fn the_demonstration_plays_a_session_and_leaves_nothing() {
         "Created '.envrc'",
         "is complete.",
         "  │ +echo \"Hello, ${1:-world}.\"",
-        "Nothing of it is left.",
+        "Its files are removed.",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }

@@ -73,7 +73,7 @@ fn what_is_no_terminal_is_told_a_line_after_the_other() {
     assert_eq!(
         said,
         format!(
-            "Session {ID} goes on: A task
+            "Session {ID} continues: A task
 Paste this file into a chat window, and save the reply as a .txt file in inbox/:
 outbox/{ID}_seq0001.txt
 Waiting for replies in inbox/ (Ctrl-C stops, `deaddrop resume` continues)

@@ -127,7 +127,7 @@ fn what_is_too_long_is_no_reply_and_no_trouble() {
     compositor.copies(&format!("{whole}{}", "x".repeat((8 << 20) + 1 - whole.len())));
     let mut command = base.command(&["apply", "--clipboard"]);
     let run = Run::of(compositor.at(&mut command), "").with_code(1);
-    assert!(run.stderr.contains("it holds more than 8388608 bytes"), "{run:?}");
+    assert!(run.stderr.contains("it contains more than 8388608 bytes"), "{run:?}");
     assert!(base.names("workspace").is_empty());
     // With that byte less it is one.
     compositor.copies(&format!("{whole}{}", "x".repeat((8 << 20) - whole.len())));

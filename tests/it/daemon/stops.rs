@@ -79,7 +79,7 @@ fn resume_leaves_an_outbox_that_is_there() {
     let before = path.metadata().unwrap().modified().unwrap();
     for command in [["resume", "--no-watch"], ["resume", ID]] {
         let daemon = base.start(&command);
-        daemon.wait_for("goes on");
+        daemon.wait_for(" continues: ");
     }
     stop(base.serve(&["watch"]), "TERM");
     assert_eq!(base.outbox(1), "what the person made of it");

@@ -40,7 +40,7 @@ fn a_session_is_moved_on_purpose() {
     let base = begun();
     base.run(&["resume", ID, "--here", "--no-watch"]).ok();
     let outbox = base.apply(MAKE);
-    assert!(outbox.contains("The session goes on in another folder than before"), "{outbox}");
+    assert!(outbox.contains("The session continues in another folder than before"), "{outbox}");
     assert!(base.exists("workspace/made") && !base.exists("mine/made"));
     base.run(&["resume", "--no-watch", "--workspace-dir", "mine"]).with_code(2);
 }

@@ -40,8 +40,10 @@ fn several_turns_come_to_one_diff() {
     base.write("workspace/a", "mine\n");
     base.apply("[CREATE_FILE path=\"a\"]\ntheirs\n[/CREATE_FILE]\n");
     let mixed = base.run(&["diff", "--all"]).ok().stdout;
-    assert!(mixed.starts_with("# a was changed by others in between, too\n"), "{mixed}");
-    for (wrong, told) in [("4..2", "the range is backwards"), ("x", "'x' is no turn")] {
+    assert!(mixed.starts_with("# a was also changed by others in between\n"), "{mixed}");
+    for (wrong, told) in
+        [("4..2", "the range is backwards"), ("x", "'x' is not the number of a turn")]
+    {
         let run = base.run(&["diff", wrong]).with_code(2);
         assert!(run.stderr.contains(told), "{}", run.stderr);
     }

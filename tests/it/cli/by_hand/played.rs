@@ -46,15 +46,12 @@ fn the_demonstration_shows_each_step_reply_and_result() {
         "7. The last",
         "  │ [DONE]",
         "  │ Done. Session ",
-        "Nothing of it is left.",
+        "Its files are removed.",
     ] {
         let at = rest.find(part).unwrap_or_else(|| panic!("'{part}', in its place, in\n{all}"));
         rest = &rest[at + part.len()..];
     }
-    holds(
-        &flat(&all),
-        &["A shell would run what stands in .envrc as soon as you enter the folder."],
-    );
+    holds(&flat(&all), &["A shell may run the file .envrc as soon as you enter the folder."]);
     assert_eq!(base.names("tmp"), [] as [&str; 0]);
     assert_eq!(base.names("."), [".tmux", "tmp"]);
 }

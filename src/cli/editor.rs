@@ -9,38 +9,39 @@ use std::time::Duration;
 use serde_json::json;
 use wait_timeout::ChildExt;
 
-use super::{Context, output};
+use super::{CliContext, output};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::terminal::Stream;
 
-/// The desktop's own program that opens a file.
+/// The desktop's program that opens files.
 const DESKTOP: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-/// How long the desktop is waited for.
+/// How long to wait for the desktop.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Opens an outbox, and prints its path.
-pub(super) fn open(context: &Context, path: &Path) -> Result<ExitCode> {
+pub(super) fn open(context: &CliContext, path: &Path) -> Result<ExitCode> {
     let editor = editor();
-    let with = editor.as_deref().unwrap_or(DESKTOP);
+    let program = editor.as_deref().unwrap_or(DESKTOP);
     let shown = context.display(path);
-    context.ui.say(format!("Opening {shown} with {with}"));
+    context.ui.say(format!("Opening {shown} with {program}"));
     start(context, editor.as_deref(), path)?;
-    output::told(context.json, json!({ "opened": shown, "with": with }), || &*shown);
+    output::print(context.json, json!({ "opened": shown, "with": program }), || &*shown);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the address of a page in the browser, through a file of the person's alone: arguments of programs can be seen
-/// by everybody on the machine. The file is there for as long as what is given.
+/// Opens a page in the browser, through a file that only the person can read: every user of the machine can see the
+/// arguments of programs. Dropping the result removes the file.
 #[cfg(feature = "serve")]
-pub(super) fn browse(context: &Context, url: &str) -> Result<tempfile::NamedTempFile> {
-    let leads = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
-    let file = temporary(".html", &leads)?;
+pub(super) fn open_browser(context: &CliContext, url: &str) -> Result<tempfile::NamedTempFile> {
+    let redirect =
+        format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
+    let file = temporary(".html", &redirect)?;
     start(context, None, file.path())?;
     Ok(file)
 }
 
-/// A file of the person's alone with this text.
+/// A file with this text that only the person can read.
 fn temporary(ending: &str, text: &str) -> Result<tempfile::NamedTempFile> {
     let file = tempfile::Builder::new().prefix("deaddrop-").suffix(ending).tempfile();
     let file = file.map_err(|e| Error::io("make a file in", &std::env::temp_dir(), e))?;
@@ -48,42 +49,42 @@ fn temporary(ending: &str, text: &str) -> Result<tempfile::NamedTempFile> {
     Ok(file)
 }
 
-/// What stands below the text that a person writes in their editor.
-const BELOW: &str = "----- Write above this line; everything from here on is ignored. -----";
+/// The line below the text that a person writes in their editor.
+const END_LINE: &str = "----- Write above this line; everything from here on is ignored. -----";
 
-/// A text that the person writes in their editor. `what` says which: "the task".
+/// Lets the person write a text in their editor. `what` is part of the error message: "the task".
 ///
 /// # Errors
 /// There is no editor or no terminal, or the editor fails.
-pub(super) fn written(context: &Context, what: &str) -> Result<String> {
+pub(super) fn write_text(context: &CliContext, what: &str) -> Result<String> {
     let Some(editor) = editor() else {
         return Err(Error::usage(format!(
             "{what} is missing; give it in quotes or with --task-file FILE, or set EDITOR to write it in your editor"
         )));
     };
-    let file = temporary(".md", &format!("\n\n{BELOW}\n"))?;
+    let file = temporary(".md", &format!("\n\n{END_LINE}\n"))?;
     let path = file.path();
     start(context, Some(&editor), path)?;
     let text = fs::read_to_string(path).map_err(|e| Error::io("read", path, e))?;
-    Ok(text.split(BELOW).next().unwrap_or_default().trim().to_owned())
+    Ok(text.split(END_LINE).next().unwrap_or_default().trim().to_owned())
 }
 
-/// The command line of the person's editor, where it can be used.
+/// The command line of the person's editor; None without a terminal or an editor.
 fn editor() -> Option<String> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    // An editor in a terminal is of no use where there is none.
+    // Most editors need a terminal.
     let is_terminal = io::stdin().is_terminal() && Stream::Out.is_terminal();
     let editor = set("VISUAL").or_else(|| set("EDITOR")).filter(|_| is_terminal)?;
     Some(editor.to_string_lossy().into_owned())
 }
 
-/// Opens a file, and waits until the editor has ended or the desktop has taken it.
-fn start(context: &Context, editor: Option<&str>, path: &Path) -> Result<()> {
+/// Opens a file, and waits until the editor has ended or the desktop has accepted the file.
+fn start(context: &CliContext, editor: Option<&str>, path: &Path) -> Result<()> {
     let programs = Programs::of(&context.config);
     let ended = match editor {
         Some(line) => command(&programs, line)
             .and_then(|mut command| command.arg(path).spawn()?.wait().map(Some)),
-        // Where it still runs then, nobody has to wait for it.
+        // If it still runs then, there is no need to wait for it.
         None => programs.command(DESKTOP).and_then(|mut command| {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             command.arg(path).spawn()?.wait_timeout(PATIENCE)
@@ -94,16 +95,16 @@ fn start(context: &Context, editor: Option<&str>, path: &Path) -> Result<()> {
         Ok(_) => return Ok(()),
         Err(e) => e.to_string(),
     };
-    let otherwise = if editor.is_some() {
+    let advice = if editor.is_some() {
         "check $VISUAL and $EDITOR, or open it yourself"
     } else {
         "set EDITOR to open it in a terminal, or open it yourself (over SSH there is no desktop)"
     };
     let name = editor.unwrap_or(DESKTOP);
-    Err(Error::failed(format!("{name} could not open {}: {why}; {otherwise}", path.display())))
+    Err(Error::failed(format!("{name} could not open {}: {why}; {advice}", path.display())))
 }
 
-/// An editor's command line. Its arguments are read by a shell, as git has it; which program it is, is not.
+/// An editor's command line. A shell parses the arguments, as with git, but does not choose the program.
 fn command(programs: &Programs, line: &str) -> io::Result<Command> {
     let (name, arguments) = first_word(line)
         .ok_or_else(|| io::Error::other("its first word does not name a program"))?;
@@ -114,7 +115,7 @@ fn command(programs: &Programs, line: &str) -> io::Result<Command> {
     Ok(command)
 }
 
-/// The first word of a shell's line, and the rest; None where only a shell could tell it.
+/// The first word of a shell line, and the rest; None if only a shell could split them.
 fn first_word(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
     let quote = line.chars().next().filter(|c| matches!(c, '"' | '\''));
