@@ -36,7 +36,7 @@ pub(super) struct ServePage {
 enum ServeCommand {
     /// Manage the keys of the REST API
     #[command(subcommand)]
-    ApiKeys(KeysCommand),
+    Keys(KeysCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -60,7 +60,7 @@ impl ServePage {
     pub(super) fn sets_up_project(&self) -> bool {
         !matches!(
             &self.command,
-            Some(ServeCommand::ApiKeys(KeysCommand::List | KeysCommand::Revoke { .. }))
+            Some(ServeCommand::Keys(KeysCommand::List | KeysCommand::Revoke { .. }))
         )
     }
 }
@@ -108,7 +108,7 @@ pub(super) fn serve(
     arguments: &ServePage,
     settings: &SettingFlags,
 ) -> Result<ExitCode> {
-    if let Some(ServeCommand::ApiKeys(command)) = &arguments.command {
+    if let Some(ServeCommand::Keys(command)) = &arguments.command {
         return keys(context, command);
     }
     let stop = Stop::on_signals()?;

@@ -35,7 +35,7 @@ pub enum Method {
     Look(Box<LookParams>),
     /// `read` returns a file's first bytes or some of its lines: [`ReadResult`](super::ReadResult).
     Read(ReadParams),
-    /// `find` lists or searches files: [`FindResult`](super::FindResult).
+    /// `find` lists or searches files: the answer is [`Done`](super::Done).
     Find(Box<FindParams>),
     /// `step` carries out an operation once: [`State`](super::State).
     Step(Box<StepParams>),
