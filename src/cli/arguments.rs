@@ -84,7 +84,7 @@ struct Table {
     commands: BTreeMap<String, CommandEntry>,
 }
 
-/// What the table has of one command.
+/// The table's entry for one command.
 #[derive(Deserialize)]
 struct CommandEntry {
     /// The settings that it takes as flags, or groups of them.
@@ -98,12 +98,12 @@ static TABLE: LazyLock<Table> =
     LazyLock::new(|| toml::from_str(include_str!("data/commands.toml")).expect("a table in order"));
 
 impl Cli {
-    /// The whole command line, with what the table has for each command.
+    /// The whole command line, with the table's entry for each command.
     pub(super) fn all() -> Command {
         with_table(Self::command(), "deaddrop", &|_| true)
     }
 
-    /// The command line as far as these arguments name its commands: a start needs little of the table.
+    /// The command line with the table's entries for the commands in these arguments only, so that a start is fast.
     pub(super) fn named_in(arguments: &[OsString]) -> Command {
         let is_named = |name: &str| arguments.iter().any(|argument| argument == name);
         with_table(Self::command(), "deaddrop", &is_named)
@@ -131,7 +131,7 @@ fn renamed(error: clap::Error) -> clap::Error {
     clap::Error::raw(ErrorKind::InvalidSubcommand, message)
 }
 
-/// A command with what the table has for those below it whose names are wanted.
+/// Adds help and flags from the table to the wanted subcommands of a command.
 fn with_table(command: Command, path: &str, is_wanted: &dyn Fn(&str) -> bool) -> Command {
     command.mut_subcommands(|inner| {
         if !is_wanted(inner.get_name()) {

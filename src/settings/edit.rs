@@ -271,7 +271,7 @@ impl Draft {
     /// What would be in force with it, as for [`Config::load`].
     ///
     /// # Errors
-    /// The settings are wrong.
+    /// The settings are invalid.
     pub fn load(&self) -> Result<(Config, Consent)> {
         Config::with_consent(self.project.clone(), &self.layers)
     }
@@ -279,7 +279,7 @@ impl Draft {
     /// Writes it.
     ///
     /// # Errors
-    /// The disk.
+    /// The file cannot be written.
     pub fn write(&self) -> Result<()> {
         put(&self.project.join(FILE), &self.text)
     }

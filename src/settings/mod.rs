@@ -71,17 +71,17 @@ pub struct Config {
     /// How long a command may take.
     #[serde(rename = "command_timeout_seconds", deserialize_with = "seconds")]
     pub command_timeout: Duration,
-    /// How many characters of a command's output are kept.
+    /// How many characters of a command's output the model sees.
     pub max_output_length: usize,
-    /// How many tokens an outbox is at most.
+    /// The longest outbox, in tokens.
     pub max_tokens: usize,
-    /// The longest first outbox, in tokens, but for what the person asks for.
+    /// The longest first outbox, in tokens, unless the task or included files are longer.
     pub context_tokens: usize,
     /// Whether the first outbox shows contents of the workspace by default.
     pub first_contents: bool,
     /// Whether outboxes are copied and shown in their brief form.
     pub brief: bool,
-    /// How many characters a part of an outbox may have.
+    /// The longest part of an outbox, in characters.
     pub part_characters: usize,
     /// How commands are confined.
     #[serde(flatten)]
@@ -146,7 +146,7 @@ impl Config {
     /// The same with the consent that they have or lack, to show them or to ask.
     ///
     /// # Errors
-    /// They are wrong.
+    /// They are invalid.
     pub fn load(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project.clone(), &Layers::read(&project, flags)?)
@@ -193,7 +193,7 @@ impl Config {
     /// The settings in force in a project, to know only where its folders are: they may lack consent.
     ///
     /// # Errors
-    /// They are wrong.
+    /// They are invalid.
     pub fn load_untrusted(project: &Path) -> Result<Self> {
         let project = open(project)?;
         let layers = Layers::read(&project, Raw::default())?;
@@ -203,7 +203,7 @@ impl Config {
     /// The settings that would be in force in a project without its file.
     ///
     /// # Errors
-    /// They are wrong, or there is no such folder.
+    /// They are invalid, or there is no such folder.
     pub fn load_without_file(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project, &Layers::around_the_file(flags)?)
@@ -212,7 +212,7 @@ impl Config {
     /// The settings of a project by its own file alone.
     ///
     /// # Errors
-    /// They are wrong.
+    /// They are invalid.
     pub fn of_file(project: &Path) -> Result<Self> {
         let project = open(project)?;
         let file = Raw::from_file(&project.join(FILE), Source::File)?;

@@ -165,7 +165,7 @@ impl Config {
     /// [`Consent`](super::Consent)).
     ///
     /// # Errors
-    /// It cannot be registered; the next start would not know it.
+    /// It cannot be registered.
     pub(super) fn register(&self) -> Result<()> {
         if self.is_space {
             return Ok(());
@@ -253,7 +253,7 @@ impl Config {
     /// approve there, or make hooks that git runs.
     ///
     /// # Errors
-    /// It is such a workspace, or that is not known.
+    /// It is such a workspace, or the registry cannot be read.
     pub fn holds_no_others(&self) -> Result<()> {
         self.knows_others()?;
         // The folder of a regular file is out of reach.

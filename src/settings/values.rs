@@ -29,13 +29,13 @@ pub struct Sandbox {
     /// How many processes and threads a command may have at once.
     #[serde(rename = "sandbox.max_processes")]
     pub max_processes: u64,
-    /// How large a file a command may write.
+    /// The largest file that a command may write, in bytes.
     #[serde(rename = "sandbox.max_file_bytes")]
     pub max_file_bytes: u64,
-    /// How much address space a process may take, if that is limited.
+    /// The most address space of a process, in bytes, if that is limited.
     #[serde(rename = "sandbox.max_memory_bytes", deserialize_with = "limit")]
     pub max_memory_bytes: Option<u64>,
-    /// A command ends when less than this is free on the disk; 0 is no limit.
+    /// A command is stopped when fewer bytes than this are free on the disk; 0 is no limit.
     #[serde(rename = "sandbox.min_free_bytes")]
     pub min_free_bytes: u64,
 }
