@@ -47,7 +47,7 @@ pub(super) fn describe(
     let why = format!("{} ({})", visible_line(&ask.reason), ask.policy);
     text.push(field("Why", &why, width));
     if let Some(opens) = describe_grants(ask.opens) {
-        text.push(field("Grant", &opens, width));
+        text.push(field("Opens", &opens, width));
     }
     text.push(long_subject(session, width));
     text.push(format!("  Decide: {}", how_to_decide(context, session)));

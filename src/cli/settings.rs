@@ -297,7 +297,7 @@ pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal)
         }
         None => return consent.require(),
     }
-    ui.say("You will not be command again; `deaddrop config deny` withdraws your consent.");
+    ui.say("You will not be asked again; `deaddrop config deny` withdraws your consent.");
     Ok(())
 }
 

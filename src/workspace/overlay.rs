@@ -125,7 +125,7 @@ impl<'a> Overlay<'a> {
         Ok(Draft { way, content: Some(content.to_vec()), detail })
     }
 
-    /// Also gives the content that is changed.
+    /// Also returns the present content.
     pub(super) fn draft_edit(
         &self,
         path: &RelPath,
@@ -148,7 +148,7 @@ impl<'a> Overlay<'a> {
         Ok(Draft { way, content: None, detail })
     }
 
-    /// Fails where the regular file at the end of a way cannot be read. Of one that is not kept nobody asks that.
+    /// Fails if the regular file at the end of a way cannot be read. Files above the limit are never read, so they pass.
     fn require_readable(&self, path: &RelPath, way: &Way) -> Result<(), Failure> {
         if self.size(path, way)? <= EDIT_LIMIT {
             self.contents(path, way, 0)?;

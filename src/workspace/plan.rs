@@ -98,7 +98,7 @@ impl Workspace {
 }
 
 impl Draft {
-    /// Its plan, with what identifies the content that stands there now.
+    /// Its plan; `before` is the digest of the present content.
     fn plan(self, path: &RelPath, permit: bool, before: Option<Digest>) -> Result<Plan, Failure> {
         let Self { way, content, detail } = self;
         let spot = way.on_disk(path)?;

@@ -143,7 +143,7 @@ fn where_no_way_takes_it_the_path_is_left_and_all_is_told() {
     without_clipboard(&mut command).env("DISPLAY", ":7654");
     let run = Run::of(&mut command, "").ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0001.txt\n"));
-    for told in ["(x11: its display cannot be reached, or lets", "; osc52: this"] {
+    for told in ["(x11: its display cannot be reached, or does not", "; osc52: this"] {
         assert!(run.stderr.contains(told), "{told}: {run:?}");
     }
     // Of a part it is said how to see it.
