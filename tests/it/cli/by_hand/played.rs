@@ -51,7 +51,12 @@ fn the_demonstration_shows_each_step_reply_and_result() {
         let at = rest.find(part).unwrap_or_else(|| panic!("'{part}', in its place, in\n{all}"));
         rest = &rest[at + part.len()..];
     }
-    holds(&flat(&all), &["A shell may run the file .envrc as soon as you enter the folder, so the model cannot write it without you"]);
+    holds(
+        &flat(&all),
+        &[
+            "A shell may run the file .envrc as soon as you enter the folder, so the model cannot write it without you",
+        ],
+    );
     assert_eq!(base.names("tmp"), [] as [&str; 0]);
     assert_eq!(base.names("."), [".tmux", "tmp"]);
 }
