@@ -58,7 +58,7 @@ pub fn about(text: &str, limit: usize) -> usize {
 ///
 /// # Examples
 /// ```
-/// assert_eq!(deaddrop::tokens::told(5_261), "≈ 5,300 tokens");
+/// assert_eq!(deaddrop::tokens::rounded(5_261), "≈ 5,300 tokens");
 /// ```
 pub fn rounded(tokens: usize) -> String {
     let mut unit = 1;
