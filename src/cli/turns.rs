@@ -11,7 +11,7 @@ use crate::engine::{TurnDiffs, UndoRequest, Which};
 use crate::error::Result;
 use crate::ipc::Request;
 use crate::watch::Stop;
-use crate::workspace::checkpoint::{Change, TreeEntry, TreeEntry::Folder};
+use crate::workspace::checkpoint::{TreeChange, TreeEntry, TreeEntry::Folder};
 use crate::workspace::unescaped;
 
 #[derive(Debug, Args)]
@@ -115,15 +115,17 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
 }
 
 /// Why nothing can be shown of it, if that is so.
-fn unkept(change: &Change) -> Option<String> {
+fn unkept(change: &TreeChange) -> Option<String> {
     [&change.before, &change.after].into_iter().flatten().find_map(|what| match what {
-        TreeEntry::Unkept { why, .. } => Some(format!("changed, and not kept: {}", why.in_words())),
+        TreeEntry::NotStored { reason, .. } => {
+            Some(format!("changed, and not kept: {}", reason.describe()))
+        }
         _ => None,
     })
 }
 
 /// What a diff of lines cannot tell, a line each: which file, and what it is.
-fn beside(change: &Change) -> String {
+fn beside(change: &TreeChange) -> String {
     let path = change.shown();
     let mixed = if change.mixed {
         format!("# {path} was changed by others in between, too\n")
@@ -134,7 +136,7 @@ fn beside(change: &Change) -> String {
         TreeEntry::File { mode, .. } => format!("file, mode {mode:04o}"),
         Folder { mode } => format!("folder, mode {mode:04o}"),
         TreeEntry::Link { .. } => "link".to_owned(),
-        TreeEntry::Unkept { why, .. } => format!("not kept: {}", why.in_words()),
+        TreeEntry::NotStored { reason, .. } => format!("not kept: {}", reason.describe()),
     };
     let beside = match (&change.before, &change.after) {
         (None, Some(after)) => format!("# new {path} ({})\n", told(after)),
@@ -156,7 +158,9 @@ fn as_json(what: Option<&TreeEntry>) -> serde_json::Value {
         }
         Some(Folder { mode }) => json!({ "kind": "folder", "mode": format!("{mode:04o}") }),
         Some(TreeEntry::Link { target }) => json!({ "kind": "link", "target": target }),
-        Some(TreeEntry::Unkept { why, .. }) => json!({ "kind": "unkept", "why": why.in_words() }),
+        Some(TreeEntry::NotStored { reason, .. }) => {
+            json!({ "kind": "unkept", "why": reason.describe() })
+        }
     }
 }
 

@@ -84,7 +84,7 @@ fn whole(
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::super::reversed;
+    use super::super::reverse;
     use super::super::tests::scene;
 
     #[test]
@@ -101,12 +101,12 @@ mod tests {
         // What the person has put there is theirs, also by force.
         scene.sh("echo mine > local.db");
         for force in [false, true] {
-            let plan = scene.plan(reversed(changes.clone()), force);
+            let plan = scene.plan(reverse(changes.clone()), force);
             let left: Vec<&str> = plan.left.iter().map(|(path, _)| &**path).collect();
             assert_eq!((left, plan.conflicts.len()), (vec!["local.db"], 0));
         }
         scene.sh("rm local.db");
-        assert_eq!(scene.make(reversed(changes.clone())), []);
+        assert_eq!(scene.make(reverse(changes.clone())), []);
         let now = scene.all();
         for path in paths {
             assert_eq!(now[path], before[path], "{path}");

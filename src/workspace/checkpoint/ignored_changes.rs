@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::scan::Difference;
 use super::stat_cache::StatCache;
-use super::tree::{Change, change_at, is_folder, shown_path};
+use super::tree::{TreeChange, find_change, is_folder, shown_path};
 use crate::workspace::Workspace;
 use crate::workspace::walk::detailed::{FileStat, WalkEntry};
 
@@ -25,12 +25,12 @@ pub struct IgnoredChange {
     pub path: String,
     /// What is lost of what was there before; None where nothing is, as far as that is known: it is new, has
     /// another name or other permissions.
-    pub lost: Option<Loss>,
+    pub lost: Option<IgnoredLoss>,
 }
 
 /// What is lost of something that is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
+pub enum IgnoredLoss {
     /// It is gone.
     Deleted,
     /// It was written to, or another is in its place.
@@ -100,7 +100,7 @@ impl IgnoredSnapshot {
     pub(super) fn changed(
         &self,
         now: &Self,
-        recorded: &[Change],
+        recorded: &[TreeChange],
         renamed_to: &BTreeSet<String>,
         cache: &StatCache,
     ) -> Vec<IgnoredChange> {
@@ -108,7 +108,7 @@ impl IgnoredSnapshot {
         let is_other = |path: &&String| self.all.get(*path) != now.all.get(*path);
         let changed = both.into_iter().filter(is_other);
         let changed = changed.filter(|path| !self.is_recorded(now, path, recorded));
-        let met = cache.seen.iter().filter(|(_, known)| known.is_met());
+        let met = cache.seen.iter().filter(|(_, known)| known.is_scanned());
         let met = met.map(|(path, known)| (path, &known.facts, known.size, known.what.is_folder()));
         let others = now.all.iter().filter(|(path, it)| self.all.get(*path) != Some(*it));
         let others = others.map(|(path, (facts, size))| (path, facts, *size, path.ends_with('/')));
@@ -130,11 +130,11 @@ impl IgnoredSnapshot {
 
     /// Whether a record tells of it: of what stood there, too, since where a file took the place of a folder
     /// that was left out, only the file is recorded.
-    fn is_recorded(&self, now: &Self, path: &str, recorded: &[Change]) -> bool {
+    fn is_recorded(&self, now: &Self, path: &str, recorded: &[TreeChange]) -> bool {
         let is_of_folder = path.ends_with('/');
         let (was, is) = (self.all.contains_key(path), now.all.contains_key(path));
         // Of such a folder that is not kept a command's record tells only what git tracks in it.
-        let tells = |change: &Change| {
+        let tells = |change: &TreeChange| {
             let stands =
                 [(was, &change.before), (is, &change.after)].into_iter().all(|(was, what)| {
                     !was || what.as_ref().is_some_and(|what| what.is_folder() == is_of_folder)
@@ -146,20 +146,20 @@ impl IgnoredSnapshot {
             let mut below = recorded[below..].iter().take_while(|c| c.path.starts_with(path));
             below.any(|change| !change.by_command)
         };
-        let change = change_at(recorded, path.trim_end_matches('/'));
+        let change = find_change(recorded, path.trim_end_matches('/'));
         !self.changed_before.contains(path)
             && (change.is_some_and(tells) || is_of_folder && is && holds_some())
     }
 
     /// What is lost of what was there in this scan.
-    fn lost(&self, now: &Self, path: &str) -> Option<Loss> {
+    fn lost(&self, now: &Self, path: &str) -> Option<IgnoredLoss> {
         let (was, size) = self.all.get(path)?;
-        let Some((is, new_size)) = now.all.get(path) else { return Some(Loss::Deleted) };
+        let Some((is, new_size)) = now.all.get(path) else { return Some(IgnoredLoss::Deleted) };
         let is_written = (was.written, size) != (is.written, new_size);
         match path.ends_with('/') {
-            true if !is.is_number_of(was) => Some(Loss::Overwritten),
-            true => (was.written != is.written).then_some(Loss::Within),
-            false => (is_written || !is.is_number_of(was)).then_some(Loss::Overwritten),
+            true if !is.is_number_of(was) => Some(IgnoredLoss::Overwritten),
+            true => (was.written != is.written).then_some(IgnoredLoss::Within),
+            false => (is_written || !is.is_number_of(was)).then_some(IgnoredLoss::Overwritten),
         }
     }
 }

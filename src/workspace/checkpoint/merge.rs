@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::tree::{Lasting, change_at, is_folder, is_same};
-use super::{Change, NotStored, Store, TreeEntry};
+use super::tree::{StableStat, find_change, is_folder, is_same};
+use super::{CheckpointStore, NotStored, TreeChange, TreeEntry};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
@@ -20,7 +20,7 @@ pub(super) const ONLY_COPY: &str = "it holds what could not be put back elsewher
 #[serde(rename_all = "camelCase")]
 pub struct UndoPlan {
     /// From what stands there now, which is stored, to what is to stand there.
-    pub changes: Vec<Change>,
+    pub changes: Vec<TreeChange>,
     /// What the names of temporary files begin with.
     key: String,
     /// Files that are not stored and go back by a rename: where they go, and where they are.
@@ -38,15 +38,15 @@ pub struct UndoPlan {
 }
 
 /// A plan that is being made.
-struct Draft {
+struct PlanDraft {
     plan: UndoPlan,
     /// The paths that are decided about.
     known: BTreeSet<String>,
     /// What cannot be put back, and why.
-    left: Vec<(Change, String)>,
+    left: Vec<(TreeChange, String)>,
 }
 
-impl Store {
+impl CheckpointStore {
     /// Plans to make these changes, of which `before` is what should stand there. With `force` also conflicts are
     /// overwritten, if what stands there now can be stored, and protected names.
     ///
@@ -55,15 +55,15 @@ impl Store {
     pub fn plan(
         &mut self,
         workspace: &Workspace,
-        changes: Vec<Change>,
+        changes: Vec<TreeChange>,
         force: bool,
     ) -> Result<UndoPlan> {
-        self.hold_anew();
-        self.hold(changes.iter().flat_map(Change::blobs));
+        self.clear_in_use();
+        self.mark_in_use(changes.iter().flat_map(TreeChange::blobs));
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
         let plan = UndoPlan { key, moves: moves(&changes), ..UndoPlan::default() };
         let known = changes.iter().map(|change| change.path.clone()).collect();
-        let mut draft = Draft { plan, known, left: Vec::new() };
+        let mut draft = PlanDraft { plan, known, left: Vec::new() };
         let ends = draft.plan.moves.iter().flat_map(|(to, from)| [to, from]);
         let ends: BTreeSet<String> = ends.cloned().collect();
         for change in changes {
@@ -105,11 +105,11 @@ impl Store {
             let cannot = if is_end && !is_conflict && ends_alone {
                 None
             } else {
-                self.cannot(now.as_ref(), change.after.as_ref())?
+                self.why_impossible(now.as_ref(), change.after.as_ref())?
             };
             match cannot {
                 Some(why) => draft.leave(change, &why),
-                None => draft.plan.changes.push(Change::of(change.path, now, change.after)),
+                None => draft.plan.changes.push(TreeChange::of(change.path, now, change.after)),
             }
         }
         // What is left can keep more from being made.
@@ -118,12 +118,12 @@ impl Store {
             draft.leave_half_moves();
             self.plan_missing_folders(workspace, force, &mut draft)?;
             draft.leave_copies();
-            draft.leave_above();
+            draft.leave_nonempty_folders();
             if draft.left.len() == before {
                 break;
             }
         }
-        let Draft { mut plan, left, .. } = draft;
+        let PlanDraft { mut plan, left, .. } = draft;
         plan.left = left.into_iter().map(|(change, why)| (change.shown(), why)).collect();
         Ok(plan)
     }
@@ -134,7 +134,7 @@ impl Store {
         &mut self,
         workspace: &Workspace,
         force: bool,
-        draft: &mut Draft,
+        draft: &mut PlanDraft,
     ) -> Result<()> {
         let coming = draft.plan.changes.iter().filter(|change| change.after.is_some());
         let above: BTreeSet<&str> = coming.flat_map(|c| ancestors(split(&c.path).0)).collect();
@@ -153,9 +153,9 @@ impl Store {
             let known = self.cache.get(&folder).and_then(|known| known.what.mode());
             let now = self.inspect(workspace, &folder, force)?;
             let mode = known.unwrap_or(0o755);
-            let change = Change::of(folder, now, Some(TreeEntry::Folder { mode }));
+            let change = TreeChange::of(folder, now, Some(TreeEntry::Folder { mode }));
             draft.plan.conflicts.push(change.shown());
-            match self.cannot(change.before.as_ref(), None)? {
+            match self.why_impossible(change.before.as_ref(), None)? {
                 Some(why) => draft.leave(change, &why),
                 None => draft.plan.changes.push(change),
             }
@@ -170,10 +170,10 @@ impl Store {
     ///
     /// # Errors
     /// One of them cannot be looked at.
-    pub fn others(
+    pub fn changed_since(
         &mut self,
         workspace: &Workspace,
-        changes: &[Change],
+        changes: &[TreeChange],
         again: bool,
     ) -> Result<Vec<String>> {
         let is_file =
@@ -194,7 +194,11 @@ impl Store {
 
     /// Why what stands somewhere cannot become that. The content it is to get is read, so that a failing disk is
     /// found before anything is touched.
-    fn cannot(&self, now: Option<&TreeEntry>, after: Option<&TreeEntry>) -> Result<Option<String>> {
+    fn why_impossible(
+        &self,
+        now: Option<&TreeEntry>,
+        after: Option<&TreeEntry>,
+    ) -> Result<Option<String>> {
         if let Some(blob) = after.and_then(TreeEntry::blob) {
             let content = self.blobs.read(blob);
             let content = content.map_err(|e| Error::undo(format!("{e}; nothing was touched")))?;
@@ -208,18 +212,18 @@ impl Store {
             return Ok(Some("what it is now is not kept".to_owned()));
         }
         let why = |what: Option<&TreeEntry>, is: &str| {
-            Some(format!("{is} is not kept: {}", what?.not_stored()?.in_words()))
+            Some(format!("{is} is not kept: {}", what?.not_stored()?.describe()))
         };
         Ok(why(after, "what it was").or_else(|| why(now, "what it is now")))
     }
 }
 
-impl Draft {
-    fn leave(&mut self, change: Change, why: &str) {
+impl PlanDraft {
+    fn leave(&mut self, change: TreeChange, why: &str) {
         self.left.push((change, why.to_owned()));
     }
 
-    fn leave_all(&mut self, mut which: impl FnMut(&Change) -> bool, why: &str) {
+    fn leave_all(&mut self, mut which: impl FnMut(&TreeChange) -> bool, why: &str) {
         for change in self.plan.changes.extract_if(.., |change| which(change)) {
             self.left.push((change, why.to_owned()));
         }
@@ -257,7 +261,7 @@ impl Draft {
             }
         }
         for goes in [true, false] {
-            let is_copy = |change: &Change| {
+            let is_copy = |change: &TreeChange| {
                 let Some(now) = content(&change.before) else { return false };
                 let is_taken =
                     change.after.is_none() == goes && content(&change.after).as_ref() != Some(&now);
@@ -272,18 +276,18 @@ impl Draft {
     }
 
     /// Leaves the folders that hold something which should go, and stays.
-    fn leave_above(&mut self) {
+    fn leave_nonempty_folders(&mut self) {
         let staying = self.left.iter().filter(|(change, _)| change.after.is_none());
         let above = staying.flat_map(|(change, _)| ancestors(split(&change.path).0));
         let above: BTreeSet<String> = above.map(str::to_owned).collect();
-        let is_above = |change: &Change| change.after.is_none() && above.contains(&change.path);
+        let is_above = |change: &TreeChange| change.after.is_none() && above.contains(&change.path);
         self.leave_all(is_above, "it holds what is left as it is");
     }
 }
 
 impl UndoPlan {
     /// Whether something else is to stand in its place, or in that of a folder that holds it.
-    pub(super) fn makes_room(&self, change: &Change) -> bool {
+    pub(super) fn makes_room(&self, change: &TreeChange) -> bool {
         ancestors(&change.path).filter_map(|path| self.change(path)).any(|change| {
             change.after.is_some()
                 && is_folder(change.before.as_ref()) != is_folder(change.after.as_ref())
@@ -291,8 +295,8 @@ impl UndoPlan {
     }
 
     /// The change that is planned for a path.
-    pub(super) fn change(&self, path: &str) -> Option<&Change> {
-        change_at(&self.changes, path)
+    pub(super) fn change(&self, path: &str) -> Option<&TreeChange> {
+        find_change(&self.changes, path)
     }
 
     /// The temporary name of the new content of change `n`, in the same folder.
@@ -304,15 +308,15 @@ impl UndoPlan {
 /// The files that were moved unchanged, by their new paths: each as it was in the old place. Empty files are all
 /// alike, and count as new.
 pub fn moved<'a>(
-    changes: impl Iterator<Item = &'a Change> + Clone,
-) -> BTreeMap<&'a str, &'a Change> {
-    fn is(what: Option<&TreeEntry>) -> Option<(Option<&BlobId>, Option<Lasting>)> {
+    changes: impl Iterator<Item = &'a TreeChange> + Clone,
+) -> BTreeMap<&'a str, &'a TreeChange> {
+    fn is(what: Option<&TreeEntry>) -> Option<(Option<&BlobId>, Option<StableStat>)> {
         match what? {
             TreeEntry::File { blob, size: 1.., .. } => Some((Some(blob), None)),
-            what => Some((None, Some(what.lasting()?))),
+            what => Some((None, Some(what.stable()?))),
         }
     }
-    let mut gone: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
+    let mut gone: BTreeMap<_, Vec<&TreeChange>> = BTreeMap::new();
     for change in changes.clone().filter(|change| change.after.is_none()) {
         if let Some(key) = is(change.before.as_ref()) {
             gone.entry(key).or_default().push(change);
@@ -327,7 +331,7 @@ pub fn moved<'a>(
 }
 
 /// Where files that are not stored can go back by a rename: where they go, and where they are.
-fn moves(changes: &[Change]) -> BTreeMap<String, String> {
+fn moves(changes: &[TreeChange]) -> BTreeMap<String, String> {
     moved(changes.iter().filter(|change| !change.mixed))
         .into_iter()
         .filter(|(_, from)| from.before.as_ref().is_some_and(|was| was.not_stored().is_some()))
@@ -336,10 +340,10 @@ fn moves(changes: &[Change]) -> BTreeMap<String, String> {
 }
 
 /// Which of these changes cannot be taken back, and why: what stood or stands there is not stored.
-pub fn unrestorable(changes: &[Change]) -> Vec<(&Change, NotStored)> {
-    let moves = moves(&super::reversed(changes.to_vec()));
+pub fn unrestorable(changes: &[TreeChange]) -> Vec<(&TreeChange, NotStored)> {
+    let moves = moves(&super::reverse(changes.to_vec()));
     let ends: BTreeSet<&String> = moves.iter().flat_map(|(to, from)| [to, from]).collect();
-    let why = |change: &Change| {
+    let why = |change: &TreeChange| {
         let mut sides = [&change.before, &change.after].into_iter().flatten();
         sides.find_map(TreeEntry::not_stored)
     };

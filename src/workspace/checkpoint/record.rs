@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ignored_changes::{IgnoredChange, IgnoredSnapshot};
 use super::rules::KeptRules;
-use super::scan::{Difference, Scan, now};
+use super::scan::{Difference, ScanResult, now};
 use super::tree::is_folder;
-use super::{Change, Mark, Store, TreeEntry};
+use super::{CachePosition, CheckpointStore, TreeChange, TreeEntry};
 use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
@@ -25,13 +25,13 @@ use crate::workspace::walk::{PlaceKind, Walk};
 /// What must not be forgotten before an operation is carried out: all that it says is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Noted {
+pub struct CheckpointNote {
     /// What stood where something is about to change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) stood: Vec<(String, Option<TreeEntry>)>,
     /// What all of the workspace was like before the first command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) all: Option<Mark>,
+    pub(super) all: Option<CachePosition>,
     /// When that was looked at, as files get it for their times, in nanoseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) since: Option<i64>,
@@ -48,9 +48,9 @@ pub struct Noted {
 
 /// What a turn changed.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct TurnChanges {
     /// All that it changed, by path; else why that is not known.
-    pub changes: Result<Vec<Change>, String>,
+    pub changes: Result<Vec<TreeChange>, String>,
     /// The rules that the rest of the turn is to go by, where it has stopped to ask.
     pub rules: Option<KeptRules>,
     /// What changed beside that while its commands ran and is not kept, since rules leave it out; as far as
@@ -61,10 +61,10 @@ pub struct Recorded {
 /// Records what one turn changes.
 #[derive(Debug)]
 pub struct Recorder<'a> {
-    pub(super) store: &'a mut Store,
+    pub(super) store: &'a mut CheckpointStore,
     /// What stood in each place before an operation first changed it, and whether that was before the first command.
     stood: BTreeMap<String, (Option<TreeEntry>, bool)>,
-    all: Option<Mark>,
+    all: Option<CachePosition>,
     /// When its first command was about to run, as files get it for their times.
     since: i64,
     /// Where operations changed something after the first command, and whether a command had changed it before.
@@ -88,8 +88,8 @@ pub struct Recorder<'a> {
 
 impl<'a> Recorder<'a> {
     /// The recorder of a turn that begins.
-    pub fn new(store: &'a mut Store) -> Self {
-        store.hold_anew();
+    pub fn new(store: &'a mut CheckpointStore) -> Self {
+        store.clear_in_use();
         Self {
             store,
             stood: BTreeMap::new(),
@@ -109,12 +109,16 @@ impl<'a> Recorder<'a> {
 
     /// The same of a turn that is taken up again after a hard stop, of which all this was noted. `external` is where
     /// something else stands than its operations found or left.
-    pub fn resumed(store: &'a mut Store, noted: Vec<Noted>, external: &[RelPath]) -> Self {
+    pub fn resumed(
+        store: &'a mut CheckpointStore,
+        noted: Vec<CheckpointNote>,
+        external: &[RelPath],
+    ) -> Self {
         let mut recorder = Self::new(store);
         recorder.external = external.iter().map(|path| escaped(path.as_str().as_bytes())).collect();
         recorder.is_mixed = noted.iter().any(|noted| noted.all.is_some());
-        for Noted { stood, all, since, touched, left, failed } in noted {
-            recorder.store.hold(stood.iter().filter_map(|(_, what)| what.as_ref()?.blob()));
+        for CheckpointNote { stood, all, since, touched, left, failed } in noted {
+            recorder.store.mark_in_use(stood.iter().filter_map(|(_, what)| what.as_ref()?.blob()));
             recorder.since = since.unwrap_or(recorder.since);
             if let Some(mark) = &all {
                 match recorder.store.cache.load(Some(mark)) {
@@ -139,7 +143,7 @@ impl<'a> Recorder<'a> {
 
     /// The turn is the rest of one that had stopped to ask: it goes by the rules from before all of it.
     #[must_use]
-    pub fn going_by(mut self, rules: Result<KeptRules>) -> Self {
+    pub fn with_rules(mut self, rules: Result<KeptRules>) -> Self {
         match rules {
             Ok(rules) => self.rules = rules,
             Err(e) => self.fail(&e.to_string()),
@@ -149,7 +153,7 @@ impl<'a> Recorder<'a> {
 
     fn fail(&mut self, why: &str) {
         self.failed.get_or_insert_with(|| why.to_owned());
-        self.store.forget();
+        self.store.discard_unsynced();
     }
 
     /// Why the turn cannot be taken back, if that is so already.
@@ -162,7 +166,7 @@ impl<'a> Recorder<'a> {
         &mut self,
         workspace: &Workspace,
         effects: impl IntoIterator<Item = &'e FileEffect>,
-    ) -> Option<Noted> {
+    ) -> Option<CheckpointNote> {
         self.keep(|recorder, noted| {
             effects.into_iter().try_for_each(|effect| {
                 let path = escaped(effect.path.as_str().as_bytes());
@@ -173,7 +177,11 @@ impl<'a> Recorder<'a> {
     }
 
     /// A file or a folder is about to be moved.
-    pub fn before_move(&mut self, workspace: &Workspace, effect: &MoveEffect) -> Option<Noted> {
+    pub fn before_move(
+        &mut self,
+        workspace: &Workspace,
+        effect: &MoveEffect,
+    ) -> Option<CheckpointNote> {
         let escaped = |path: &RelPath| escaped(path.as_str().as_bytes());
         let (from, to) = (escaped(&effect.from), escaped(&effect.to));
         self.keep(|recorder, noted| {
@@ -196,20 +204,23 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    fn keep(&mut self, what: impl FnOnce(&mut Self, &mut Noted) -> Result<()>) -> Option<Noted> {
+    fn keep(
+        &mut self,
+        what: impl FnOnce(&mut Self, &mut CheckpointNote) -> Result<()>,
+    ) -> Option<CheckpointNote> {
         if self.failed.is_some() {
             return None;
         }
-        let mut noted = Noted::default();
-        match what(self, &mut noted).and_then(|()| self.store.settle()) {
-            Ok(()) => Some(noted).filter(|noted| *noted != Noted::default()),
+        let mut noted = CheckpointNote::default();
+        match what(self, &mut noted).and_then(|()| self.store.sync()) {
+            Ok(()) => Some(noted).filter(|noted| *noted != CheckpointNote::default()),
             Err(e) => Some(self.cannot_keep(&e)),
         }
     }
 
-    fn cannot_keep(&mut self, error: &Error) -> Noted {
+    fn cannot_keep(&mut self, error: &Error) -> CheckpointNote {
         self.fail(&error.to_string());
-        Noted { failed: Some(error.to_string()), ..Noted::default() }
+        CheckpointNote { failed: Some(error.to_string()), ..CheckpointNote::default() }
     }
 
     /// Folders that are to be made on the way.
@@ -217,7 +228,7 @@ impl<'a> Recorder<'a> {
         &mut self,
         workspace: &Workspace,
         path: &str,
-        noted: &mut Noted,
+        noted: &mut CheckpointNote,
     ) -> Result<()> {
         let mut above = split(path).0;
         while !above.is_empty() && workspace.folder_at(above).is_err() {
@@ -227,7 +238,12 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    fn touch(&mut self, workspace: &Workspace, path: String, noted: &mut Noted) -> Result<()> {
+    fn touch(
+        &mut self,
+        workspace: &Workspace,
+        path: String,
+        noted: &mut CheckpointNote,
+    ) -> Result<()> {
         let is_as_left = self.touched.contains_key(&path) && !self.left.contains_key(&path);
         if self.all.is_some() && !is_as_left {
             let changed = self.is_changed(workspace, &path)?;
@@ -256,7 +272,7 @@ impl<'a> Recorder<'a> {
     fn is_changed(&mut self, workspace: &Workspace, path: &str) -> Result<bool> {
         let was = match self.left.get(path).cloned() {
             Some(left) => left,
-            None if self.store.is_as_seen(workspace, path) => return Ok(false),
+            None if self.store.is_unchanged_since_scan(workspace, path) => return Ok(false),
             None => self.store.cache.get(path).map(|known| known.what.clone()),
         };
         let now = self.store.inspect_as(workspace, path, false, [was.as_ref(), None])?;
@@ -272,7 +288,10 @@ impl<'a> Recorder<'a> {
 
     /// A command is about to run. Before the first, scans all of the workspace: gives what is to be
     /// noted, and the walk. Before others, looks at what operations have changed since.
-    pub fn before_command(&mut self, workspace: &Workspace) -> Option<(Noted, Option<Walk>)> {
+    pub fn before_command(
+        &mut self,
+        workspace: &Workspace,
+    ) -> Option<(CheckpointNote, Option<Walk>)> {
         if self.failed.is_some() {
             return None;
         }
@@ -296,20 +315,20 @@ impl<'a> Recorder<'a> {
             Ok((walk, mark)) => {
                 self.all = Some(mark.clone());
                 let since = Some(self.since);
-                (Noted { all: Some(mark), since, ..Noted::default() }, Some(walk))
+                (CheckpointNote { all: Some(mark), since, ..CheckpointNote::default() }, Some(walk))
             }
             Err(e) => (self.cannot_keep(&e), None),
         })
     }
 
-    fn scan_before(&mut self, workspace: &Workspace) -> Result<(Walk, Mark)> {
+    fn scan_before(&mut self, workspace: &Workspace) -> Result<(Walk, CachePosition)> {
         // Nothing of this turn goes by a place in it yet.
-        self.store.cache.shorten()?;
+        self.store.cache.compact()?;
         let by = self.rules_before()?;
-        let Scan { walk, ignored, .. } = self.store.scan(workspace, &by.0)?;
+        let ScanResult { walk, ignored, .. } = self.store.scan(workspace, &by.0)?;
         self.ignored[0] = Some(ignored);
         self.repositories = walk.places(PlaceKind::Repository).map(str::to_owned).collect();
-        self.store.settle()?;
+        self.store.sync()?;
         Ok((walk, self.store.cache.write(true)?))
     }
 
@@ -327,7 +346,7 @@ impl<'a> Recorder<'a> {
         }
         let by = IgnoreSource::Given(self.store.cache.rules.clone());
         match self.store.scan(workspace, &by) {
-            Ok(Scan { walk, differences, ignored }) => {
+            Ok(ScanResult { walk, differences, ignored }) => {
                 self.ignored[1] = Some(ignored);
                 self.differences = Some(differences);
                 Some(walk)
@@ -341,7 +360,7 @@ impl<'a> Recorder<'a> {
 
     /// The turn is at its end: what it changed. All that is needed to take it back is on disk once the store is
     /// settled.
-    pub fn finish(mut self, workspace: &Workspace) -> Recorded {
+    pub fn finish(mut self, workspace: &Workspace) -> TurnChanges {
         if self.differences.is_none() {
             // The turn ended before its last command was looked after.
             self.after_commands(workspace);
@@ -351,10 +370,10 @@ impl<'a> Recorder<'a> {
             None => self.conclude(workspace).map_err(|e| e.to_string()),
         };
         if concluded.is_err() {
-            self.store.forget();
+            self.store.discard_unsynced();
         }
-        self.store.note_size();
-        let failed = |why| Recorded { changes: Err(why), rules: None, ignored: Vec::new() };
+        self.store.save_size();
+        let failed = |why| TurnChanges { changes: Err(why), rules: None, ignored: Vec::new() };
         concluded.unwrap_or_else(failed)
     }
 
@@ -363,12 +382,12 @@ impl<'a> Recorder<'a> {
         ignores(&self.store.cache.rules, path, is_folder(what))
     }
 
-    fn conclude(&mut self, workspace: &Workspace) -> Result<Recorded> {
+    fn conclude(&mut self, workspace: &Workspace) -> Result<TurnChanges> {
         let rules = match self.all {
             Some(_) => KeptRules::given(self.store.cache.rules.clone()),
             None => self.rules_before()?,
         };
-        let mut all: BTreeMap<String, Change> = BTreeMap::new();
+        let mut all: BTreeMap<String, TreeChange> = BTreeMap::new();
         let mut differences = self.differences.take().unwrap_or_default();
         for Difference { change, .. } in &mut differences {
             change.by_command = self.is_by_command(&change.path, change.after.as_ref());
@@ -378,8 +397,8 @@ impl<'a> Recorder<'a> {
         });
         for one in differences {
             let was_unseen = one.was_only_unseen(self.since);
-            let Difference { mut change, is_met, .. } = one;
-            let is_left_alone = !is_met && !change.by_command;
+            let Difference { mut change, is_scanned, .. } = one;
+            let is_left_alone = !is_scanned && !change.by_command;
             change.ignored &= change.by_command;
             // What was ignored before is left alone, but for what it took the place of: a conflict.
             change.mixed = !change.ignored
@@ -398,8 +417,8 @@ impl<'a> Recorder<'a> {
             let path = format!("{folder}/.git").trim_start_matches('/').to_owned();
             if self.store.inspect(workspace, &path, false)?.is_none() {
                 let before = Some(TreeEntry::repository_at(&path));
-                let change = Change::of(path.clone(), before, None);
-                all.insert(path, Change { by_command: true, ..change });
+                let change = TreeChange::of(path.clone(), before, None);
+                all.insert(path, TreeChange { by_command: true, ..change });
             }
         }
         for (path, (before, is_early)) in std::mem::take(&mut self.stood) {
@@ -410,21 +429,21 @@ impl<'a> Recorder<'a> {
                     let after = self.store.inspect(workspace, &path, true)?;
                     // A command of the turn had made it, and it is gone: else a walk had met it, but in a
                     // folder that could not be listed.
-                    let is_met = |what: &Option<TreeEntry>| {
+                    let is_scanned = |what: &Option<TreeEntry>| {
                         !self.is_ignored(&path, what.as_ref())
                             && !self.store.cache.unreadable.hides(&path)
                     };
-                    if is_early || !(is_met(&before) && is_met(&after)) {
-                        all.insert(path.clone(), Change::of(path, before, after));
+                    if is_early || !(is_scanned(&before) && is_scanned(&after)) {
+                        all.insert(path.clone(), TreeChange::of(path, before, after));
                     }
                 }
             }
         }
         if self.all.is_some() {
-            self.store.settle()?;
+            self.store.sync()?;
             self.store.cache.write(false)?;
         }
-        let mut changes: Vec<Change> =
+        let mut changes: Vec<TreeChange> =
             all.into_values().filter(|change| change.before != change.after).collect();
         for change in &mut changes {
             change.mixed |= self.is_mixed && change.by_command
@@ -436,7 +455,7 @@ impl<'a> Recorder<'a> {
             }
             _ => Vec::new(),
         };
-        Ok(Recorded { changes: Ok(changes), rules: Some(rules), ignored })
+        Ok(TurnChanges { changes: Ok(changes), rules: Some(rules), ignored })
     }
 }
 

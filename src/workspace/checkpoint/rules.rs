@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Store, TreeEntry};
+use super::{CheckpointStore, TreeEntry};
 use crate::blobs::{BlobId, Blobs};
 use crate::error::{Error, Result};
 use crate::workspace::names::split;
@@ -57,7 +57,7 @@ impl KeptRules {
     }
 }
 
-impl Store {
+impl CheckpointStore {
     /// The rules that were noted for the rest of a turn.
     ///
     /// # Errors

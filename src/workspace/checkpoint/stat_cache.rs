@@ -26,7 +26,7 @@ const SLACK: u64 = 256 << 10;
 
 /// What was seen somewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Known {
+pub(super) struct CachedEntry {
     #[serde(rename = "w")]
     pub(super) what: TreeEntry,
     #[serde(rename = "f")]
@@ -45,19 +45,19 @@ pub(super) struct Known {
     pub(super) tracked: bool,
 }
 
-impl Known {
+impl CachedEntry {
     /// Whether a scan meets it, like all that no rules leave out.
-    pub(super) fn is_met(&self) -> bool {
+    pub(super) fn is_scanned(&self) -> bool {
         !self.ignored || self.tracked
     }
 
     /// Whether it is known to be as it was.
-    pub(super) fn holds_for(&self, met: &WalkEntry) -> bool {
+    pub(super) fn matches_entry(&self, met: &WalkEntry) -> bool {
         let same_kind = match (&self.what, met.kind) {
             (TreeEntry::Folder { .. }, None)
             | (TreeEntry::Link { .. }, Some(EntryKind::Link))
             | (TreeEntry::File { .. }, Some(EntryKind::File)) => true,
-            (TreeEntry::Unkept { why, .. }, Some(_)) => *why != NotStored::Unreadable,
+            (TreeEntry::NotStored { reason, .. }, Some(_)) => *reason != NotStored::Unreadable,
             _ => false,
         };
         let same = self.facts == met.facts && self.facts.is_number_of(&met.facts);
@@ -68,11 +68,11 @@ impl Known {
 /// A line. Of a path it has how many bytes it begins with as the one before, and the rest: so the paths of nested
 /// folders do not take quadratic space.
 #[derive(Debug, Serialize, Deserialize)]
-enum Line {
+enum CacheLine {
     /// The first: which file it is.
     Id(String),
     /// What stands at a path.
-    At(usize, String, Option<Known>),
+    At(usize, String, Option<CachedEntry>),
     /// The files of rules in a folder.
     RulesIn(usize, String, Option<BTreeMap<String, String>>),
     Unreadable(Unreadable),
@@ -121,7 +121,7 @@ impl From<BTreeSet<String>> for Unreadable {
 /// A state of the cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Mark {
+pub struct CachePosition {
     id: String,
     end: u64,
 }
@@ -131,15 +131,15 @@ pub struct Mark {
 pub(super) struct StatCache {
     path: PathBuf,
     id: String,
-    pub(super) seen: BTreeMap<String, Known>,
+    pub(super) seen: BTreeMap<String, CachedEntry>,
     /// What was seen before, while a scan goes on and has not met it yet.
-    pub(super) earlier: BTreeMap<String, Known>,
+    pub(super) earlier: BTreeMap<String, CachedEntry>,
     pub(super) rules: Texts,
     /// Where the last scan could not see.
     pub(super) unreadable: Unreadable,
     /// How long the file is, and how long it was when it was written anew.
     end: u64,
-    fresh: u64,
+    compact_end: u64,
     /// The path of the last line that has one.
     last: String,
     /// Lines that are not in the file yet.
@@ -160,7 +160,7 @@ impl StatCache {
 
     /// Reads it, where that is still to be done; up to a mark, where one is given. Returns whether all
     /// up to there is there.
-    pub(super) fn load(&mut self, mark: Option<&Mark>) -> Result<bool> {
+    pub(super) fn load(&mut self, mark: Option<&CachePosition>) -> Result<bool> {
         if self.is_loaded && mark.is_none() {
             return Ok(true);
         }
@@ -172,75 +172,75 @@ impl StatCache {
         };
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let is_beyond = mark.is_some_and(|mark| self.end >= mark.end);
-            if is_beyond || read(line).and_then(|read| self.take(read)).is_none() {
+            if is_beyond || parse_line(line).and_then(|parsed| self.apply(parsed)).is_none() {
                 break;
             }
             self.end += line.len() as u64;
         }
-        self.fresh = self.end;
+        self.compact_end = self.end;
         Ok(mark.is_none_or(|mark| mark.id == self.id && mark.end == self.end))
     }
 
     /// Takes in what a line says; None where it has no such path.
-    fn take(&mut self, line: Line) -> Option<()> {
+    fn apply(&mut self, line: CacheLine) -> Option<()> {
         match line {
-            Line::Id(id) => self.id = id,
-            Line::At(same, rest, known) => {
-                go_on(&mut self.last, same, &rest)?;
-                put(&mut self.seen, &self.last, known);
+            CacheLine::Id(id) => self.id = id,
+            CacheLine::At(same, rest, known) => {
+                replace_suffix(&mut self.last, same, &rest)?;
+                set_or_remove(&mut self.seen, &self.last, known);
             }
-            Line::RulesIn(same, rest, rules) => {
-                go_on(&mut self.last, same, &rest)?;
-                put(&mut self.rules, &self.last, rules);
+            CacheLine::RulesIn(same, rest, rules) => {
+                replace_suffix(&mut self.last, same, &rest)?;
+                set_or_remove(&mut self.rules, &self.last, rules);
             }
-            Line::Unreadable(unreadable) => self.unreadable = unreadable,
+            CacheLine::Unreadable(unreadable) => self.unreadable = unreadable,
         }
         Some(())
     }
 
     /// What stands at a path that a scan meets, as far as it was seen.
-    pub(super) fn get(&self, path: &str) -> Option<&Known> {
-        self.seen.get(path).filter(|known| known.is_met())
+    pub(super) fn get(&self, path: &str) -> Option<&CachedEntry> {
+        self.seen.get(path).filter(|known| known.is_scanned())
     }
 
-    pub(super) fn set(&mut self, path: String, known: Known) {
-        self.push_at(&path, Line::At, Some(known.clone()));
+    pub(super) fn set(&mut self, path: String, known: CachedEntry) {
+        self.push_at(&path, CacheLine::At, Some(known.clone()));
         self.seen.insert(path, known);
     }
 
     /// Nothing stands there any more.
-    pub(super) fn gone(&mut self, path: &str) {
-        self.push_at(path, Line::At, None);
+    pub(super) fn remove(&mut self, path: &str) {
+        self.push_at(path, CacheLine::At, None);
         self.seen.remove(path);
     }
 
-    pub(super) fn go_by(&mut self, rules: Texts) {
+    pub(super) fn set_rules(&mut self, rules: Texts) {
         let before = std::mem::replace(&mut self.rules, rules.clone());
         let gone = before.keys().filter(|folder| !rules.contains_key(*folder));
-        gone.for_each(|folder| self.push_at(folder, Line::RulesIn, None));
+        gone.for_each(|folder| self.push_at(folder, CacheLine::RulesIn, None));
         for (folder, texts) in rules.into_iter().filter(|(f, texts)| before.get(f) != Some(texts)) {
-            self.push_at(&folder, Line::RulesIn, Some(texts));
+            self.push_at(&folder, CacheLine::RulesIn, Some(texts));
         }
     }
 
-    pub(super) fn cannot_read(&mut self, unreadable: Unreadable) {
+    pub(super) fn set_unreadable(&mut self, unreadable: Unreadable) {
         if unreadable != self.unreadable {
-            self.push(&Line::Unreadable(unreadable.clone()));
+            self.push(&CacheLine::Unreadable(unreadable.clone()));
             self.unreadable = unreadable;
         }
     }
 
     /// Writes what is new. With `sync` all of it is on disk then.
-    pub(super) fn write(&mut self, sync: bool) -> Result<Mark> {
+    pub(super) fn write(&mut self, sync: bool) -> Result<CachePosition> {
         if self.id.is_empty() || self.end == 0 {
-            self.write_anew()?;
+            self.rewrite()?;
         } else if !self.lines.is_empty() || sync && !self.is_synced {
             self.append(sync).map_err(|e| {
                 self.unload();
                 Error::io("write", &self.path, e)
             })?;
         }
-        Ok(Mark { id: self.id.clone(), end: self.end })
+        Ok(CachePosition { id: self.id.clone(), end: self.end })
     }
 
     fn append(&mut self, sync: bool) -> io::Result<()> {
@@ -260,17 +260,18 @@ impl StatCache {
         Ok(())
     }
 
-    fn write_anew(&mut self) -> Result<()> {
+    fn rewrite(&mut self) -> Result<()> {
         self.id = uuid::Uuid::new_v4().simple().to_string();
         self.last.clear();
         self.lines.clear();
-        self.push(&Line::Id(self.id.clone()));
-        self.push(&Line::Unreadable(self.unreadable.clone()));
+        self.push(&CacheLine::Id(self.id.clone()));
+        self.push(&CacheLine::Unreadable(self.unreadable.clone()));
         let (rules, seen) = (std::mem::take(&mut self.rules), std::mem::take(&mut self.seen));
         rules.iter().for_each(|(folder, texts)| {
-            self.push_at(folder, Line::RulesIn, Some(texts.clone()));
+            self.push_at(folder, CacheLine::RulesIn, Some(texts.clone()));
         });
-        seen.iter().for_each(|(path, known)| self.push_at(path, Line::At, Some(known.clone())));
+        seen.iter()
+            .for_each(|(path, known)| self.push_at(path, CacheLine::At, Some(known.clone())));
         (self.rules, self.seen) = (rules, seen);
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
@@ -278,15 +279,15 @@ impl StatCache {
         // What is added later is synced by itself; that the file has its name is not, by that.
         let text = std::mem::take(&mut self.lines);
         atomic::write_private(&self.path, text.as_bytes())?;
-        (self.end, self.fresh) = (text.len() as u64, text.len() as u64);
+        (self.end, self.compact_end) = (text.len() as u64, text.len() as u64);
         self.is_synced = true;
         Ok(())
     }
 
     /// Writes it anew where it has grown long; not within a turn, whose marks would mean nothing then.
-    pub(super) fn shorten(&mut self) -> Result<()> {
+    pub(super) fn compact(&mut self) -> Result<()> {
         self.load(None)?;
-        if self.end > 2 * self.fresh + SLACK { self.write_anew() } else { Ok(()) }
+        if self.end > 2 * self.compact_end + SLACK { self.rewrite() } else { Ok(()) }
     }
 
     /// The blobs of all that is seen, and was before a scan that goes on.
@@ -295,7 +296,7 @@ impl StatCache {
         all.filter_map(|known| known.what.blob().cloned()).collect()
     }
 
-    fn push(&mut self, line: &Line) {
+    fn push(&mut self, line: &CacheLine) {
         // Strings and numbers always become JSON.
         let json = serde_json::to_string(line).unwrap_or_default();
         let sum = blake3::hash(json.as_bytes()).to_hex();
@@ -303,26 +304,26 @@ impl StatCache {
     }
 
     /// Adds the line of a path.
-    fn push_at<T>(&mut self, path: &str, line: fn(usize, String, T) -> Line, value: T) {
+    fn push_at<T>(&mut self, path: &str, line: fn(usize, String, T) -> CacheLine, value: T) {
         let mut same = common_prefix(&self.last, path);
         while !path.is_char_boundary(same) {
             same -= 1;
         }
         // It begins so.
-        let _ = go_on(&mut self.last, same, &path[same..]);
+        let _ = replace_suffix(&mut self.last, same, &path[same..]);
         self.push(&line(same, path[same..].to_owned(), value));
     }
 }
 
 /// Makes a path one that begins with as many of its bytes; None where it has not so many.
-fn go_on(path: &mut String, same: usize, rest: &str) -> Option<()> {
+fn replace_suffix(path: &mut String, same: usize, rest: &str) -> Option<()> {
     path.get(..same)?;
     path.truncate(same);
     path.push_str(rest);
     Some(())
 }
 
-fn put<T>(places: &mut BTreeMap<String, T>, path: &str, value: Option<T>) {
+fn set_or_remove<T>(places: &mut BTreeMap<String, T>, path: &str, value: Option<T>) {
     match value {
         Some(value) => drop(places.insert(path.to_owned(), value)),
         None => drop(places.remove(path)),
@@ -330,7 +331,7 @@ fn put<T>(places: &mut BTreeMap<String, T>, path: &str, value: Option<T>) {
 }
 
 /// A line; None where it is none.
-fn read(bytes: &[u8]) -> Option<Line> {
+fn parse_line(bytes: &[u8]) -> Option<CacheLine> {
     let (sum, json) = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?.split_once(' ')?;
     let is_whole = *sum == blake3::hash(json.as_bytes()).to_hex()[..16];
     serde_json::from_str(json).ok().filter(|_| is_whole)
@@ -343,14 +344,14 @@ mod tests {
     use super::*;
     use crate::workspace::walk::EntryKind;
 
-    fn blank() -> Known {
+    fn blank() -> CachedEntry {
         let (what, facts) = (TreeEntry::unreadable_at(""), FileStat::default());
-        Known { what, facts, size: 0, sure: false, ignored: false, tracked: false }
+        CachedEntry { what, facts, size: 0, sure: false, ignored: false, tracked: false }
     }
 
-    fn known(path: &str) -> Known {
+    fn known(path: &str) -> CachedEntry {
         let what = TreeEntry::unreadable_at(path);
-        Known { what, size: 1, ..blank() }
+        CachedEntry { what, size: 1, ..blank() }
     }
 
     proptest! {
@@ -369,13 +370,13 @@ mod tests {
                     mark = Some((mark_here, index.seen.clone(), index.rules.clone()));
                 }
                 if n % 3 == 2 {
-                    index.gone(path);
+                    index.remove(path);
                 } else {
                     index.set(path.clone(), known(path));
                 }
                 let mut rules = index.rules.clone();
                 rules.insert(path.clone(), BTreeMap::from([(".ignore".to_owned(), "x".to_owned())]));
-                index.go_by(rules);
+                index.set_rules(rules);
             }
             index.write(true).unwrap();
             let mut again = StatCache::new(dir.path().join("index"));
@@ -398,7 +399,7 @@ mod tests {
     fn a_number_counts_on_its_own_file_system() {
         let at = |device, inode| FileStat { device, inode, ..FileStat::default() };
         let (what, path, size) = (TreeEntry::Link { target: "x".into() }, "l".to_owned(), 1);
-        let known = |device| Known {
+        let known = |device| CachedEntry {
             what: what.clone(),
             facts: at(device, 7),
             size,
@@ -409,8 +410,8 @@ mod tests {
             let (path, kind, facts) = (path.clone(), Some(EntryKind::Link), at(device, 7));
             WalkEntry { path, kind, size, facts }
         };
-        assert!(known(1).holds_for(&met(1)) && known(0).holds_for(&met(1)));
-        assert!(!known(1).holds_for(&met(2)));
+        assert!(known(1).matches_entry(&met(1)) && known(0).matches_entry(&met(1)));
+        assert!(!known(1).matches_entry(&met(2)));
     }
 
     #[test]

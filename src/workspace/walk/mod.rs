@@ -56,7 +56,10 @@ pub(in crate::workspace) fn walk_all(workspace: &Workspace) -> Result<Walk> {
 }
 
 /// Lists every file that these rules do not leave out, looking closely at each.
-pub(in crate::workspace) fn walk_closely(workspace: &Workspace, by: &IgnoreSource) -> Result<Walk> {
+pub(in crate::workspace) fn detailed_walk(
+    workspace: &Workspace,
+    by: &IgnoreSource,
+) -> Result<Walk> {
     walk(workspace, Some(by), None)
 }
 
