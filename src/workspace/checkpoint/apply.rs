@@ -1,9 +1,8 @@
-//! Carries out an [`UndoPlan`]. Each place is looked at again just before it is touched, and is left alone where
-//! something else stands there than was planned for. What stands somewhere tells whether it is done, so all of it
-//! can be repeated after a hard stop.
+//! Carries out an [`UndoPlan`]. Each path is checked again just before it is changed, and skipped if it is not as the
+//! plan expects. The workspace itself shows which changes are done, so everything can be repeated after a hard stop.
 //!
-//! Each file is on disk under a temporary name before it takes its place. Few are synced one by one; of many a
-//! batch is written, synced at once with its file system, and renamed.
+//! Each file is on disk under a temporary name before it is renamed to its path. A few files are synced one by one;
+//! many are written in batches, and each batch is synced at once with its file system.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -25,30 +24,30 @@ use crate::workspace::plan::{give_to_owner, put};
 use crate::workspace::walk::detailed::FileStat;
 use crate::workspace::{Workspace, sync};
 
-/// More files than these are synced in batches, before any of them gets its name.
+/// More files than this are synced in batches, before any of them is renamed to its path.
 const FEW: usize = 48;
-/// The most files and about the most bytes of a batch: they need room beside what is there.
+/// The most files and about the most bytes in a batch: the disk needs room for them beside the current files.
 const BATCH: (usize, u64) = (2000, 64 << 20);
 
-/// What became of a plan.
+/// The result of carrying out a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RestoreReport {
-    /// What could not be put back, by its path for people, and why.
+    /// What could not be restored: its path for messages, and why.
     pub left: Vec<(String, String)>,
-    /// The numbers of these changes.
-    pub settled: BTreeSet<usize>,
-    /// Those of them that were not made since something else stands there than the plan says.
+    /// The indexes of the changes that were not made.
+    pub skipped: BTreeSet<usize>,
+    /// Those of them whose paths have changed since the plan was made.
     pub conflicting: BTreeSet<usize>,
 }
 
 impl RestoreReport {
-    /// Which of the planned changes were made. After a stop (`recovered`) also those that were made before it
-    /// and are others now, since somebody has changed them.
+    /// The planned changes that were made. After a hard stop (`recovered`), this includes changes that were made before
+    /// it and that somebody has changed again since.
     pub fn made(&self, planned: Vec<TreeChange>, recovered: bool) -> Vec<TreeChange> {
         let mut made = Vec::new();
         for (n, change) in planned.into_iter().enumerate() {
             let mixed = recovered && self.conflicting.contains(&n);
-            if mixed || !self.settled.contains(&n) {
+            if mixed || !self.skipped.contains(&n) {
                 made.push(TreeChange { mixed, ..change });
             }
         }
@@ -58,13 +57,13 @@ impl RestoreReport {
 
 /// Why a change was not made.
 enum StepError {
-    /// Something else stands there than when the plan was made.
+    /// The path has changed since the plan was made.
     Conflict,
-    /// The reason, for people.
+    /// The change is impossible, for this reason (for messages).
     Impossible(String),
-    /// It is left alone, unless the disk is to blame.
+    /// The change is skipped, unless the disk failed.
     Io(io::Error),
-    /// A content cannot be read.
+    /// A stored content cannot be read.
     Store(Error),
 }
 
@@ -76,10 +75,10 @@ impl From<io::Error> for StepError {
 
 type StepResult = Result<(), StepError>;
 
-/// A file or a link that stands under its temporary name.
+/// A file or link written under its temporary name.
 struct PreparedFile {
     change: usize,
-    /// What tells whether its place is still as it was; None where nothing stands there.
+    /// Identifies what was at its path, to detect changes; None if nothing was.
     place: Option<Identity>,
 }
 
@@ -88,19 +87,19 @@ struct PlanExecution<'a> {
     store: &'a mut CheckpointStore,
     workspace: &'a Workspace,
     restored: RestoreReport,
-    /// Whether a content that cannot be read is left out, and the rest goes on.
+    /// Whether to skip contents that cannot be read, instead of failing.
     skip_unreadable: bool,
     /// Whether files are synced in batches.
     batched: bool,
     prepared: Vec<PreparedFile>,
-    /// The bytes of those.
+    /// Their size in bytes.
     prepared_bytes: u64,
-    /// Folders with changes that are not synced.
+    /// Changed folders that are not synced yet.
     folders: BTreeSet<String>,
 }
 
 impl UndoPlan {
-    /// Removes what an earlier try left under temporary names.
+    /// Removes the temporary files that an earlier attempt left.
     pub fn sweep(&self, workspace: &Workspace) {
         for (n, change) in self.changes.iter().enumerate() {
             if let Ok(folder) = workspace.folder_at(split(&change.path).0) {
@@ -109,11 +108,11 @@ impl UndoPlan {
         }
     }
 
-    /// Carries it out, or what is left of it; all of it is on disk then. With `again` a content that cannot be
-    /// read is left out: otherwise nothing could ever go on where a disk is damaged.
+    /// Makes the changes that are not made yet, and syncs them to disk. `again` skips contents that cannot be read:
+    /// otherwise a damaged disk would block the project forever.
     ///
     /// # Errors
-    /// The disk is full or fails. It can be repeated.
+    /// The disk is full or fails. The call can be repeated.
     pub fn carry_out(
         &self,
         store: &mut CheckpointStore,
@@ -143,7 +142,7 @@ impl UndoPlan {
     }
 }
 
-/// Whether what stood there goes, or makes way for something of another sort.
+/// Whether the entry is removed, or replaced by one of another kind.
 fn is_removed_or_replaced(change: &TreeChange) -> bool {
     let sort = |what: &Option<TreeEntry>| what.as_ref().map(std::mem::discriminant);
     let is_file = |what: &Option<TreeEntry>| {
@@ -161,12 +160,12 @@ impl PlanExecution<'_> {
         let is_moved = |path: &String| plan.moves.values().any(|from| from == path);
         for (_, change) in all() {
             if let Some(TreeEntry::Folder { mode }) = change.before {
-                // Where that cannot be done, what is in it tells.
+                // If this fails, the changes within the folder report it.
                 let _ = self.set_mode(&change.path, mode | 0o700);
             }
         }
-        // What makes room for something else goes first, and all else once everything is back: where that fails, it
-        // can be the only copy.
+        // Entries that block a path are removed first; all others only after everything is restored, since they may be
+        // the only copy if restoring fails.
         let going = |first| {
             all()
                 .rev()
@@ -191,8 +190,8 @@ impl PlanExecution<'_> {
             }
         }
         self.place_prepared()?;
-        let settled = self.restored.settled.iter().filter_map(|n| plan.changes[*n].after.as_ref());
-        let lacking: BTreeSet<BlobId> = settled.filter_map(TreeEntry::blob).cloned().collect();
+        let skipped = self.restored.skipped.iter().filter_map(|n| plan.changes[*n].after.as_ref());
+        let lacking: BTreeSet<BlobId> = skipped.filter_map(TreeEntry::blob).cloned().collect();
         self.each(are_gone(false, true), |apply, change| {
             let content = change.before.as_ref().and_then(TreeEntry::blob);
             match content.filter(|content| lacking.contains(*content)) {
@@ -202,8 +201,8 @@ impl PlanExecution<'_> {
         })?;
         self.each(are_gone(false, false), Self::remove)?;
         for (n, change) in all().rev() {
-            let settled = self.restored.settled.contains(&n);
-            let folder = if settled { &change.before } else { &change.after };
+            let skipped = self.restored.skipped.contains(&n);
+            let folder = if skipped { &change.before } else { &change.after };
             if let Some(TreeEntry::Folder { mode }) = folder {
                 let set = self.set_mode(&change.path, *mode);
                 self.step(n, change, |_, _| Ok(set?))?;
@@ -212,7 +211,7 @@ impl PlanExecution<'_> {
         self.sync()
     }
 
-    /// Makes these changes, each in the same way.
+    /// Makes each of these changes with `make`.
     fn each<'c>(
         &mut self,
         mut changes: impl Iterator<Item = (usize, &'c TreeChange)>,
@@ -221,21 +220,21 @@ impl PlanExecution<'_> {
         changes.try_for_each(|(n, change)| self.step(n, change, &make))
     }
 
-    /// Makes a change; where that fails, it is left alone.
+    /// Makes a change, or records why it is skipped.
     fn step(
         &mut self,
         n: usize,
         change: &TreeChange,
         make: impl FnOnce(&mut Self, &TreeChange) -> StepResult,
     ) -> Result<()> {
-        if self.restored.settled.contains(&n) {
+        if self.restored.skipped.contains(&n) {
             return Ok(());
         }
         let why = match make(self, change) {
             Ok(()) => return Ok(()),
             Err(StepError::Conflict) => {
                 self.restored.conflicting.insert(n);
-                "it was changed meanwhile".to_owned()
+                "it has changed in the meantime".to_owned()
             }
             Err(StepError::Impossible(why)) => why,
             Err(StepError::Store(e)) if self.skip_unreadable => e.to_string(),
@@ -248,7 +247,7 @@ impl PlanExecution<'_> {
                 error.to_string()
             }
         };
-        self.restored.settled.insert(n);
+        self.restored.skipped.insert(n);
         self.restored.left.push((change.shown(), why));
         Ok(())
     }
@@ -286,7 +285,7 @@ impl PlanExecution<'_> {
         Ok(())
     }
 
-    /// What a folder holds that stays; of a repository's `.git` with the command that moves it back.
+    /// Why a folder is not empty. For a repository's `.git`, this includes the command that moves it back.
     fn describe_remaining(&self, change: &TreeChange) -> String {
         let names = self.workspace.folder_at(&change.path).and_then(|folder| folder.entries());
         let mut names: Vec<OsString> =
@@ -297,12 +296,12 @@ impl PlanExecution<'_> {
             names.iter().find(|name| *name == ".git").and(self.folder_before_move(change))
         {
             let [from, to] = [&change.path, &home].map(|path| shown(path).replace('\'', "'\\''"));
-            return format!("it holds the repository's .git: `mv '{from}/.git' '{to}/.git'`");
+            return format!("it contains the repository's .git: `mv '{from}/.git' '{to}/.git'`");
         }
         format!("it is not empty: '{}' stays", visible_line(&first.to_string_lossy()))
     }
 
-    /// Where a folder was before it was moved here: what was in it goes back there.
+    /// The path that a folder had before it was moved here, found from the files that move back there.
     fn folder_before_move(&self, change: &TreeChange) -> Option<String> {
         let below = format!("{}/", change.path);
         let changes = &self.plan.changes;
@@ -340,7 +339,7 @@ impl PlanExecution<'_> {
         Ok(())
     }
 
-    /// Renames a file that is not stored to where it was.
+    /// Renames a file that is not stored back to its earlier path.
     fn move_back(&mut self, from: &str, change: &TreeChange) -> StepResult {
         let was = self.plan.change(from).and_then(|planned| planned.before.as_ref());
         let is = |path: &str| {
@@ -361,7 +360,7 @@ impl PlanExecution<'_> {
         Ok(())
     }
 
-    /// Prepares a file or a link; where the disk is full, those before it get their places first.
+    /// Prepares a file or link. If the disk is full, places the prepared ones first and tries again.
     fn prepare_or_make_room(&mut self, n: usize, change: &TreeChange) -> Result<()> {
         match self.step(n, change, |apply, change| apply.prepare(n, change)) {
             Err(e) if e.is_of_a_full_disk() && !self.prepared.is_empty() => {
@@ -377,7 +376,7 @@ impl PlanExecution<'_> {
     /// Writes a file or a link under its temporary name.
     fn prepare(&mut self, n: usize, change: &TreeChange) -> StepResult {
         let place = self.workspace.holder(&change.path);
-        // Before it is looked at: what is changed after that is seen.
+        // Taken before the entry is read, so that later changes are noticed.
         let identity =
             place.as_ref().ok().and_then(|(folder, name)| identity_except_ctime(folder, name));
         let now = self.current(change)?;
@@ -399,19 +398,19 @@ impl PlanExecution<'_> {
             ) if blob == same => {
                 set_mode(&folder, &name, without_set_ids(*mode))?;
                 let was = now.as_ref().and_then(TreeEntry::mode).unwrap_or_default();
-                // Now it can be read, and may be another than it was taken for.
+                // Only now it is readable, and it may not be the expected file.
                 if is_unreadable_mode(was) && self.current(change)? != change.after {
                     set_mode(&folder, &name, was)?;
                     return Err(StepError::Conflict);
                 }
-                // Its folder's entries do not say so.
+                // Syncing the folder does not sync a file's mode.
                 self.batched |= atomic::SYNCS_ALL;
                 self.mark_for_sync(change);
                 return Ok(());
             }
             (Some(TreeEntry::File { blob, mode, size }), _) => {
                 let bytes = self.store.blobs.read(blob).map_err(StepError::Store)?;
-                let gone = || StepError::Impossible("what it was is not kept any more".to_owned());
+                let gone = || StepError::Impossible("its earlier content is no longer stored".to_owned());
                 let bytes = bytes.ok_or_else(gone)?;
                 let like = folder.symlink_metadata(&name).ok().filter(Metadata::is_file);
                 put(&folder, &temporary, &bytes, like.as_ref(), Some(*mode), !self.batched)?;
@@ -424,7 +423,7 @@ impl PlanExecution<'_> {
         Ok(())
     }
 
-    /// What is prepared gets its place, once it is on disk.
+    /// Renames the prepared files to their paths, once they are on disk.
     fn place_prepared(&mut self) -> Result<()> {
         if self.batched {
             let changes = &self.plan.changes;
@@ -437,7 +436,7 @@ impl PlanExecution<'_> {
             let change = &self.plan.changes[prepared.change];
             let put =
                 self.step(prepared.change, change, |apply, change| apply.rename(change, &prepared));
-            if put.is_err() || self.restored.settled.contains(&prepared.change) {
+            if put.is_err() || self.restored.skipped.contains(&prepared.change) {
                 self.remove_temporary(&prepared);
             }
             put?;
@@ -457,7 +456,7 @@ impl PlanExecution<'_> {
 
     fn remove_temporary(&self, prepared: &PreparedFile) {
         if let Ok((folder, _)) = self.workspace.holder(&self.plan.changes[prepared.change].path) {
-            // What is in the way of it has been reported.
+            // Its failure has been reported.
             let _ = folder.remove_file(self.plan.temporary(prepared.change));
         }
     }
@@ -467,10 +466,10 @@ impl PlanExecution<'_> {
             return self.sync_all(self.folders.iter().map(String::as_str).collect());
         }
         for path in &self.folders {
-            // What was removed needs none.
+            // A folder that was removed needs no sync.
             let Ok(folder) = self.workspace.folder_at(path) else { continue };
             match sync(&folder) {
-                // A folder that nobody may read is as durable as the one that holds it.
+                // An unreadable folder is as durable as its parent.
                 Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
                 done => done.map_err(|e| self.sync_error(e))?,
             }
@@ -483,7 +482,7 @@ impl PlanExecution<'_> {
         folders.dedup();
         let mut done = BTreeSet::new();
         for path in folders {
-            // As above; a folder that cannot be opened is on that of one above it, most likely.
+            // A folder that cannot be opened is most likely on the same file system as its nearest ancestor.
             let open = |path: &str| self.workspace.folder_at(path).ok()?.open(".").ok();
             let Some(folder) = ancestors(path).rev().chain([""]).find_map(open) else { continue };
             let found = folder.metadata().map_err(|e| self.sync_error(e))?;
@@ -499,8 +498,8 @@ impl PlanExecution<'_> {
     }
 }
 
-/// What tells whether something is still the same; None where nothing stands there. Another name of the same file
-/// may have been put back meanwhile, which changes no more than its last time.
+/// Identifies the entry, to detect changes; None if there is none. The ctime is left out: restoring another hard link
+/// of the same file changes it.
 fn identity_except_ctime(folder: &Dir, name: &OsStr) -> Option<Identity> {
     let found = folder.symlink_metadata(name).ok()?;
     Some(Identity::of(&FileStat { changed: 0, ..FileStat::of(&found) }, found.len()))
