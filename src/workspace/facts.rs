@@ -1,7 +1,7 @@
 //! What can be told of a place before anything is done there, and files that are given whole.
 
 use super::Contents;
-use super::locate::{Found, Last, Way, is_own_state};
+use super::locate::{LocatedEntry, FinalLink, Location, is_own_state};
 use super::overlay::Overlay;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Detail, Digest, Failure, MoveLook, Operation, RelPath};
@@ -50,14 +50,14 @@ impl Overlay<'_> {
         let (path, last) = changed_by(operation)?;
         let way = self.way(path, last).ok()?;
         match way.found.as_ref()? {
-            Found::Folder => None,
+            LocatedEntry::Folder => None,
             // A folder moves with all that is in it.
-            Found::OnDisk(found)
+            LocatedEntry::OnDisk(found)
                 if found.is_dir() && matches!(operation, Operation::Move { .. }) =>
             {
                 Some(self.workspace.below(&way.real).ok()?.digest)
             }
-            Found::File | Found::OnDisk(_) => self.digest(path, &way).ok()?,
+            LocatedEntry::File | LocatedEntry::OnDisk(_) => self.digest(path, &way).ok()?,
         }
     }
 
@@ -68,20 +68,20 @@ impl Overlay<'_> {
     }
 
     /// The size of the regular file at the end of a way.
-    pub(super) fn size_at(&self, way: &Way) -> Option<u64> {
+    pub(super) fn size_at(&self, way: &Location) -> Option<u64> {
         match way.found.as_ref()? {
-            Found::OnDisk(found) => found.is_file().then(|| found.len()),
-            Found::File => Some(self.made(&way.real).len() as u64),
-            Found::Folder => None,
+            LocatedEntry::OnDisk(found) => found.is_file().then(|| found.len()),
+            LocatedEntry::File => Some(self.made(&way.real).len() as u64),
+            LocatedEntry::Folder => None,
         }
     }
 }
 
 /// The place that an operation changes, and whether a link there is followed.
-fn changed_by(operation: &Operation) -> Option<(&RelPath, Last)> {
+fn changed_by(operation: &Operation) -> Option<(&RelPath, FinalLink)> {
     match operation {
-        Operation::Create { path, .. } | Operation::Edit { path, .. } => Some((path, Last::Follow)),
-        Operation::Delete { path } | Operation::Move { path, .. } => Some((path, Last::Keep)),
+        Operation::Create { path, .. } | Operation::Edit { path, .. } => Some((path, FinalLink::Follow)),
+        Operation::Delete { path } | Operation::Move { path, .. } => Some((path, FinalLink::Keep)),
         Operation::Message { .. }
         | Operation::Read { .. }
         | Operation::List { .. }
@@ -97,11 +97,11 @@ fn is_of_folders(operation: &Operation) -> bool {
 }
 
 /// The path that a file operation is about, and whether a link there is followed.
-pub(super) fn meant_by(operation: &Operation) -> Option<(&RelPath, Last)> {
+pub(super) fn meant_by(operation: &Operation) -> Option<(&RelPath, FinalLink)> {
     match operation {
-        Operation::Read { path, .. } => Some((path, Last::Follow)),
+        Operation::Read { path, .. } => Some((path, FinalLink::Follow)),
         Operation::List { path } | Operation::Search { path, .. } => {
-            path.as_ref().map(|path| (path, Last::Follow))
+            path.as_ref().map(|path| (path, FinalLink::Follow))
         }
         _ => changed_by(operation),
     }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::locate::{Last, not_found, nothing_found};
+use super::locate::{FinalLink, not_found, nothing_found};
 use super::names::split;
 use super::overlay::Overlay;
 use crate::protocol::{Failure, RelPath};
@@ -57,7 +57,7 @@ impl Overlay<'_> {
     /// that is spelled nearly so in its folder.
     fn meant(&self, path: &RelPath, needed: Needed) -> Option<RelPath> {
         let is_there = |path: &RelPath| {
-            let way = self.way(path, Last::Follow).ok();
+            let way = self.way(path, FinalLink::Follow).ok();
             let found = way.and_then(|way| way.found);
             found.is_some_and(|found| needed.is_met_by(found.is_folder()))
         };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::locate::{Found, Last, Way, already_exists, is_folder};
+use super::locate::{LocatedEntry, FinalLink, Location, already_exists, is_folder};
 use super::plan::digest;
 use super::{
     Contents, EDIT_LIMIT, Workspace, changed, editable, nothing_left_out, read_up_to, regular,
@@ -57,8 +57,8 @@ pub struct Rewritten {
 }
 
 /// A change of one file, thought out.
-pub(super) struct Draft {
-    pub(super) way: Way,
+pub(super) struct PlannedChange {
+    pub(super) way: Location,
     /// The new content; None where the file goes.
     pub(super) content: Option<Vec<u8>>,
     pub(super) detail: Detail,
@@ -79,7 +79,7 @@ impl<'a> Overlay<'a> {
         existing: Existing,
         permit: bool,
     ) -> Result<Detail, Failure> {
-        Ok(self.make(self.draft_create(path, content, existing, permit)?))
+        Ok(self.make(self.plan_create(path, content, existing, permit)?))
     }
 
     /// Changes part of a file.
@@ -89,27 +89,27 @@ impl<'a> Overlay<'a> {
         change: &Change,
         permit: bool,
     ) -> Result<Detail, Failure> {
-        Ok(self.make(self.draft_edit(path, change, permit)?.0))
+        Ok(self.make(self.plan_edit(path, change, permit)?.0))
     }
 
     /// Removes a file, or a link itself.
     pub fn delete(&mut self, path: &RelPath, permit: bool) -> Result<Detail, Failure> {
-        Ok(self.make(self.draft_delete(path, permit)?))
+        Ok(self.make(self.plan_delete(path, permit)?))
     }
 
-    fn make(&mut self, draft: Draft) -> Detail {
+    fn make(&mut self, draft: PlannedChange) -> Detail {
         self.put(&draft.way.real, draft.content);
         draft.detail
     }
 
-    pub(super) fn draft_create(
+    pub(super) fn plan_create(
         &self,
         path: &RelPath,
         content: &[u8],
         existing: Existing,
         permit: bool,
-    ) -> Result<Draft, Failure> {
-        let way = self.way_to_write(path, Last::Follow, permit)?;
+    ) -> Result<PlannedChange, Failure> {
+        let way = self.way_to_write(path, FinalLink::Follow, permit)?;
         if let Some(found) = &way.found {
             if existing == Existing::Fail {
                 return Err(already_exists(path, found.is_folder()));
@@ -122,34 +122,34 @@ impl<'a> Overlay<'a> {
         let bytes = content.len() as u64;
         let detail =
             Detail::Created { path: way.real.clone(), bytes, replaced: way.found.is_some() };
-        Ok(Draft { way, content: Some(content.to_vec()), detail })
+        Ok(PlannedChange { way, content: Some(content.to_vec()), detail })
     }
 
     /// Also gives the content that is changed.
-    pub(super) fn draft_edit(
+    pub(super) fn plan_edit(
         &self,
         path: &RelPath,
         change: &Change,
         permit: bool,
-    ) -> Result<(Draft, Vec<u8>), Failure> {
-        let way = self.way_to_write(path, Last::Follow, permit)?;
+    ) -> Result<(PlannedChange, Vec<u8>), Failure> {
+        let way = self.way_to_write(path, FinalLink::Follow, permit)?;
         editable(path, self.size(path, &way)?)?;
         let old = self.contents(path, &way, EDIT_LIMIT)?.bytes;
         let (content, detail) = changed(&way.real, &old, change)?;
-        Ok((Draft { way, content: Some(content), detail }, old))
+        Ok((PlannedChange { way, content: Some(content), detail }, old))
     }
 
-    pub(super) fn draft_delete(&self, path: &RelPath, permit: bool) -> Result<Draft, Failure> {
-        let way = self.way_to_write(path, Last::Keep, permit)?;
-        if !matches!(&way.found, Some(Found::OnDisk(found)) if found.is_symlink()) {
+    pub(super) fn plan_delete(&self, path: &RelPath, permit: bool) -> Result<PlannedChange, Failure> {
+        let way = self.way_to_write(path, FinalLink::Keep, permit)?;
+        if !matches!(&way.found, Some(LocatedEntry::OnDisk(found)) if found.is_symlink()) {
             self.require_readable(path, &way)?;
         }
         let detail = Detail::Deleted { path: way.real.clone() };
-        Ok(Draft { way, content: None, detail })
+        Ok(PlannedChange { way, content: None, detail })
     }
 
     /// Fails where the regular file at the end of a way cannot be read. Of one that is not kept nobody asks that.
-    fn require_readable(&self, path: &RelPath, way: &Way) -> Result<(), Failure> {
+    fn require_readable(&self, path: &RelPath, way: &Location) -> Result<(), Failure> {
         if self.size(path, way)? <= EDIT_LIMIT {
             self.contents(path, way, 0)?;
         }
@@ -157,12 +157,12 @@ impl<'a> Overlay<'a> {
     }
 
     /// What identifies the content of what stands at the end of a way; None where nothing does.
-    pub(super) fn digest(&self, path: &RelPath, way: &Way) -> Result<Option<Digest>, Failure> {
+    pub(super) fn digest(&self, path: &RelPath, way: &Location) -> Result<Option<Digest>, Failure> {
         match &way.found {
             None => Ok(None),
-            Some(Found::Folder) => Err(is_folder(path)),
-            Some(Found::File) => Ok(Some(Digest::of(self.made(&way.real)))),
-            Some(Found::OnDisk(found)) => {
+            Some(LocatedEntry::Folder) => Err(is_folder(path)),
+            Some(LocatedEntry::File) => Ok(Some(Digest::of(self.made(&way.real)))),
+            Some(LocatedEntry::OnDisk(found)) => {
                 let (folder, name) = way.place(path)?;
                 digest(path, folder, name, found)
             }
@@ -171,7 +171,7 @@ impl<'a> Overlay<'a> {
 
     /// Reads a file, at most its first `limit` bytes.
     pub fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
-        let way = self.way(path, Last::Follow)?;
+        let way = self.way(path, FinalLink::Follow)?;
         self.size(path, &way)?;
         self.contents(path, &way, limit)
     }
@@ -181,7 +181,7 @@ impl<'a> Overlay<'a> {
     /// # Errors
     /// Nothing would, or it cannot be reached.
     pub fn stands(&self, path: &RelPath) -> Result<(), Failure> {
-        match self.way(path, Last::Follow) {
+        match self.way(path, FinalLink::Follow) {
             Ok(way) if way.found.is_none() => Err(self.nothing_at(path)),
             Err(failure) => self.workspace.start(path.into()).map(drop).map_err(|_| failure),
             Ok(_) => Ok(()),
@@ -189,10 +189,10 @@ impl<'a> Overlay<'a> {
     }
 
     /// The bytes of what would stand at the end of a way; None where it is no file that can be held.
-    pub(super) fn held(&self, path: &RelPath, way: &Way) -> Result<Option<Vec<u8>>, Failure> {
+    pub(super) fn held(&self, path: &RelPath, way: &Location) -> Result<Option<Vec<u8>>, Failure> {
         match &way.found {
-            Some(Found::File) => Ok(Some(self.made(&way.real).to_vec())),
-            Some(Found::OnDisk(found)) if found.is_file() && found.len() <= EDIT_LIMIT => {
+            Some(LocatedEntry::File) => Ok(Some(self.made(&way.real).to_vec())),
+            Some(LocatedEntry::OnDisk(found)) if found.is_file() && found.len() <= EDIT_LIMIT => {
                 Ok(Some(self.contents(path, way, EDIT_LIMIT)?.bytes))
             }
             _ => Ok(None),
@@ -235,17 +235,17 @@ impl<'a> Overlay<'a> {
     }
 
     /// The size of the regular file at the end of a way.
-    pub(super) fn size(&self, path: &RelPath, way: &Way) -> Result<u64, Failure> {
+    pub(super) fn size(&self, path: &RelPath, way: &Location) -> Result<u64, Failure> {
         match &way.found {
             None => Err(self.missing(path)),
-            Some(Found::Folder) => Err(is_folder(path)),
-            Some(Found::OnDisk(found)) => Ok(regular(path, found)?.len()),
-            Some(Found::File) => Ok(self.made(&way.real).len() as u64),
+            Some(LocatedEntry::Folder) => Err(is_folder(path)),
+            Some(LocatedEntry::OnDisk(found)) => Ok(regular(path, found)?.len()),
+            Some(LocatedEntry::File) => Ok(self.made(&way.real).len() as u64),
         }
     }
 
-    fn contents(&self, path: &RelPath, way: &Way, limit: u64) -> Result<Contents, Failure> {
-        let (bytes, size) = if matches!(way.found, Some(Found::File)) {
+    fn contents(&self, path: &RelPath, way: &Location, limit: u64) -> Result<Contents, Failure> {
+        let (bytes, size) = if matches!(way.found, Some(LocatedEntry::File)) {
             let made = self.made(&way.real);
             let shown = usize::try_from(limit).unwrap_or(usize::MAX).min(made.len());
             (made[..shown].to_vec(), made.len() as u64)
@@ -287,7 +287,7 @@ fn shown(bytes: &[u8]) -> Standing {
 
 /// What stands on disk at a real path; None also where that can no longer be said.
 fn standing(workspace: &Workspace, real: &RelPath) -> Option<Standing> {
-    let spot = workspace.locate(real, Last::Keep).ok()?;
+    let spot = workspace.locate(real, FinalLink::Keep).ok()?;
     // Where a link on the way would be gone, what is beyond it is another file.
     if spot.real != *real {
         return None;

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use super::locate::{Found, Last};
+use super::locate::{LocatedEntry, FinalLink};
 use super::overlay::Overlay;
 use super::{Contents, READ_LIMIT, open_to_read};
 use crate::protocol::{Failure, Lines, Mistake, Part, RelPath};
@@ -25,9 +25,9 @@ impl Overlay<'_> {
                 return Ok(text);
             }
         }
-        let way = self.way(path, Last::Follow)?;
+        let way = self.way(path, FinalLink::Follow)?;
         let size = self.size(path, &way)?;
-        if matches!(way.found, Some(Found::File)) {
+        if matches!(way.found, Some(LocatedEntry::File)) {
             return of_reader(&way.real, self.made(&way.real), size, part);
         }
         let (folder, name) = way.place(path)?;
