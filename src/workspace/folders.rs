@@ -6,8 +6,8 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::Dir;
 
 use super::Workspace;
-use super::facts::meant_by;
-use super::locate::{Arrival, LocatedEntry, FinalLink, failed, own_state};
+use super::facts::path_of;
+use super::locate::{Arrival, FinalLink, LocatedEntry, failed, own_state};
 use super::overlay::Overlay;
 use crate::protocol::{Failure, Operation, RelPath};
 
@@ -17,10 +17,10 @@ impl Overlay<'_> {
     pub fn place_of(&self, operation: &Operation) -> Option<RelPath> {
         let (path, last) = match operation {
             Operation::Run(run) => (run.cwd.as_ref()?, FinalLink::Follow),
-            _ => meant_by(operation)?,
+            _ => path_of(operation)?,
         };
         match self.walk_to(path, last).ok()? {
-            Arrival::At(way) => Some(way.real),
+            Arrival::At(location) => Some(location.real),
             Arrival::Folder(names) => RelPath::parse(&names.join("/")).ok(),
         }
     }
@@ -29,7 +29,7 @@ impl Overlay<'_> {
     pub(super) fn leads_to_folder(&self, path: &RelPath) -> bool {
         match self.walk_to(path, FinalLink::Follow) {
             Ok(Arrival::Folder(_)) => true,
-            Ok(Arrival::At(way)) => way.found.is_some_and(|found| found.is_folder()),
+            Ok(Arrival::At(location)) => location.found.is_some_and(|found| found.is_folder()),
             Err(_) => false,
         }
     }
@@ -38,17 +38,19 @@ impl Overlay<'_> {
 impl Workspace {
     /// The folder that `path` names, free of links: what is handed to somebody else.
     pub fn folder(&self, path: &RelPath) -> Result<PathBuf, Failure> {
-        let way = match self.as_is().walk_to(path, FinalLink::Follow)? {
+        let location = match self.as_is().walk_to(path, FinalLink::Follow)? {
             Arrival::Folder(names) => return Ok(self.path.join(names.join("/"))),
-            Arrival::At(way) => way,
+            Arrival::At(location) => location,
         };
-        match way.found {
-            Some(LocatedEntry::OnDisk(found)) if found.is_dir() => Ok(self.path.join(way.real.as_str())),
+        match location.found {
+            Some(LocatedEntry::OnDisk(found)) if found.is_dir() => {
+                Ok(self.path.join(location.real.as_str()))
+            }
             Some(_) => Err(Failure::execution(format!(
                 "'{path}' is not a folder: name one, or none for the workspace's root"
             ))),
             None => {
-                let meant = self.as_is().meant_folder(path);
+                let meant = self.as_is().guess_folder(path);
                 let meant = meant.map(|meant| format!(" (did you mean '{meant}'?)"));
                 Err(Failure::execution(format!(
                     "No folder '{path}' in the workspace{}: make it first, or name one that exists",
@@ -66,9 +68,9 @@ impl Workspace {
         let Some(path) = path else { return Ok((root, String::new())) };
         let names = match self.as_is().walk_to(path, FinalLink::Follow)? {
             Arrival::Folder(names) => names,
-            Arrival::At(way) => match &way.found {
+            Arrival::At(location) => match &location.found {
                 Some(LocatedEntry::OnDisk(found)) if found.is_dir() => {
-                    way.real.components().map(str::to_owned).collect()
+                    location.real.components().map(str::to_owned).collect()
                 }
                 Some(_) => {
                     return Err(Failure::execution(format!("'{path}' is not a folder")));

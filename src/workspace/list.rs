@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cap_std::fs::Dir;
 
-use super::locate::{FinalLink, DiskLocation, failed};
+use super::locate::{DiskLocation, FinalLink, failed};
 use super::walk::ignoring::{self, Budget, Rules};
 use super::walk::{EntryKind, FileType, Handle, may_be_folder};
 use super::{Workspace, process};
@@ -155,7 +155,13 @@ impl Workspace {
     }
 
     /// What stands in a folder under a name; None where it is gone meanwhile.
-    fn child(&self, folder: &Handle, prefix: &str, name: &[u8], kind: FileType) -> Option<ChildEntry> {
+    fn child(
+        &self,
+        folder: &Handle,
+        prefix: &str,
+        name: &[u8],
+        kind: FileType,
+    ) -> Option<ChildEntry> {
         match folder.stat(name, true) {
             Ok((_, _, facts)) if self.is_own(prefix, name, (facts.device, facts.inode)) => {
                 Some(ChildEntry::OwnState)

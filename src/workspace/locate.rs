@@ -103,7 +103,7 @@ impl Location {
 impl Workspace {
     /// Resolves `path` on disk.
     pub(super) fn locate(&self, path: &RelPath, last: FinalLink) -> Result<DiskLocation, Failure> {
-        self.as_is().way(path, last)?.on_disk(path)
+        self.as_is().resolve(path, last)?.on_disk(path)
     }
 
     /// Refuses writes to protected names. Checks `path` as requested and the real path.
@@ -174,15 +174,15 @@ impl Workspace {
 
 impl Overlay<'_> {
     /// Resolves `path` in the overlay.
-    pub(super) fn way(&self, path: &RelPath, last: FinalLink) -> Result<Location, Failure> {
+    pub(super) fn resolve(&self, path: &RelPath, last: FinalLink) -> Result<Location, Failure> {
         match self.walk_to(path, last)? {
-            Arrival::At(way) => Ok(*way),
+            Arrival::At(location) => Ok(*location),
             Arrival::Folder(_) => Err(is_folder(path)),
         }
     }
 
     /// Resolves `path` for a write; under a protected name only with the person's permission (`permit`).
-    pub(super) fn way_to_write(
+    pub(super) fn resolve_for_write(
         &self,
         path: &RelPath,
         last: FinalLink,
@@ -191,18 +191,20 @@ impl Overlay<'_> {
         if !permit {
             self.workspace.refuse_protected(path, path)?;
         }
-        let way = self.way(path, last)?;
+        let location = self.resolve(path, last)?;
         if !permit {
-            self.workspace.refuse_protected(path, &way.real)?;
-            self.refuse_obeyed(path, &way)?;
+            self.workspace.refuse_protected(path, &location.real)?;
+            self.refuse_obeyed(path, &location)?;
         }
-        Ok(way)
+        Ok(location)
     }
 
     /// Resolves `path` component by component.
     pub(super) fn walk_to(&self, path: &RelPath, last: FinalLink) -> Result<Arrival, Failure> {
         let workspace = self.workspace;
-        let arrived = |way: Result<Location, Failure>| way.map(|way| Arrival::At(Box::new(way)));
+        let arrived = |location: Result<Location, Failure>| {
+            location.map(|location| Arrival::At(Box::new(location)))
+        };
         let mut todo: VecDeque<String> = path.components().map(str::to_owned).collect();
         let mut held: Vec<(String, Option<Dir>)> = Vec::new();
         let mut links = 0;

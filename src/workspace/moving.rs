@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use cap_fs_ext::MetadataExt;
 
 use super::facts::Look;
-use super::list::{Visited, EntryFilter};
-use super::locate::{LocatedEntry, FinalLink, DiskLocation, Location, failed, is_own_state};
+use super::list::{EntryFilter, Visited};
+use super::locate::{DiskLocation, FinalLink, LocatedEntry, Location, failed, is_own_state};
 use super::overlay::Overlay;
 use super::plan::{digest, make_folders, not_durable};
 use super::repository::obeyed;
@@ -190,12 +190,12 @@ impl Overlay<'_> {
     /// Where something is moved from and to: it stands at the one, and may
     /// stand at the other.
     fn ends(&self, path: &RelPath, to: &RelPath, permit: bool) -> Result<[Location; 2], Failure> {
-        let from = self.way_to_write(path, FinalLink::Keep, permit)?;
+        let from = self.resolve_for_write(path, FinalLink::Keep, permit)?;
         if from.found.is_none() {
             return Err(self.nothing_at(path));
         }
         let target = self
-            .way_to_write(to, FinalLink::Keep, permit)
+            .resolve_for_write(to, FinalLink::Keep, permit)
             .map_err(|failure| is_to_be_whole(failure, path, to))?;
         // A link to a folder is one to whoever names it.
         let stands = target.found.as_ref().map(|_| self.leads_to_folder(to));
@@ -213,15 +213,17 @@ impl Overlay<'_> {
     /// What can be told of a move before it is made; what is below a folder is as on disk.
     pub(super) fn look_at_move(&self, path: &RelPath, to: &RelPath) -> Look {
         let workspace = self.workspace;
-        let way = |path: &RelPath| {
-            let way = self.way(path, FinalLink::Keep);
-            // Nobody is asked about what nobody can open.
-            let is_own = way.as_ref().is_err_and(is_own_state);
-            (way.ok(), is_own)
+        let resolved = |path: &RelPath| {
+            let location = self.resolve(path, FinalLink::Keep);
+            // Nobody can approve access to deaddrop's own state.
+            let is_own = location.as_ref().is_err_and(is_own_state);
+            (location.ok(), is_own)
         };
-        let ((target, to_own), (from, of_own)) = (way(to), way(path));
-        let is_obeyed = [&target, &from].into_iter().flatten().any(|way| self.is_obeyed(way));
-        let mut moved = MoveLook { to: target.map(|way| way.real), ..MoveLook::default() };
+        let ((target, to_own), (from, of_own)) = (resolved(to), resolved(path));
+        let is_obeyed =
+            [&target, &from].into_iter().flatten().any(|location| self.is_obeyed(location));
+        let mut moved =
+            MoveLook { to: target.map(|location| location.real), ..MoveLook::default() };
         let (mut real, mut size, mut inside) = (None, None, false);
         if let Some(from) = from {
             if let Some(LocatedEntry::OnDisk(found)) = &from.found
@@ -257,7 +259,7 @@ impl Overlay<'_> {
     ) -> Result<Option<Detail>, Failure> {
         let [from, target] = self.ends(path, to, permit)?;
         let (real, target) = (from.real.clone(), target.real);
-        let Some(bytes) = self.held(path, &from)? else { return Ok(None) };
+        let Some(bytes) = self.bytes_in_memory(path, &from)? else { return Ok(None) };
         self.put(&real, None);
         self.put(&target, Some(bytes));
         Ok(Some(Detail::Moved { path: real, to: target, files: None }))

@@ -13,7 +13,7 @@ use cap_std::fs::{
 use rustix::fs::{AtFlags, Gid, Uid, chownat};
 use rustix::path::Arg;
 
-use super::locate::{FinalLink, DiskLocation, failed};
+use super::locate::{DiskLocation, FinalLink, failed};
 use super::modes::without_set_ids;
 use super::overlay::PlannedChange;
 use super::walk::detailed::FileStat;
@@ -51,7 +51,7 @@ impl Workspace {
     ) -> Result<Plan, Failure> {
         let overlay = self.as_is();
         let draft = overlay.plan_create(path, content, existing, permit)?;
-        let before = overlay.digest(path, &draft.way)?;
+        let before = overlay.digest(path, &draft.location)?;
         draft.plan(path, permit, before)
     }
 
@@ -70,18 +70,23 @@ impl Workspace {
     pub fn plan_delete(&self, path: &RelPath, permit: bool) -> Result<Plan, Failure> {
         let overlay = self.as_is();
         let draft = overlay.plan_delete(path, permit)?;
-        let before = overlay.digest(path, &draft.way)?;
+        let before = overlay.digest(path, &draft.location)?;
         draft.plan(path, permit, before)
     }
 
-    fn locate_to_write(&self, path: &RelPath, last: FinalLink, permit: bool) -> Result<DiskLocation, Failure> {
-        self.as_is().way_to_write(path, last, permit)?.on_disk(path)
+    fn locate_to_write(
+        &self,
+        path: &RelPath,
+        last: FinalLink,
+        permit: bool,
+    ) -> Result<DiskLocation, Failure> {
+        self.as_is().resolve_for_write(path, last, permit)?.on_disk(path)
     }
 
     /// What stands at a real path now, as [`FileEffect`] has it; None where nothing does.
     pub fn digest(&self, real: &RelPath) -> Result<Option<Digest>, Failure> {
         let overlay = self.as_is();
-        overlay.digest(real, &overlay.way(real, FinalLink::Keep)?)
+        overlay.digest(real, &overlay.resolve(real, FinalLink::Keep)?)
     }
 
     /// Removes the temporary file that an effect named, if it is still there.
@@ -100,8 +105,8 @@ impl Workspace {
 impl PlannedChange {
     /// Its plan, with what identifies the content that stands there now.
     fn plan(self, path: &RelPath, permit: bool, before: Option<Digest>) -> Result<Plan, Failure> {
-        let Self { way, content, detail } = self;
-        let spot = way.on_disk(path)?;
+        let Self { location, content, detail } = self;
+        let spot = location.on_disk(path)?;
         let temporary =
             content.is_some().then(|| format!(".deaddrop-{}.tmp", uuid::Uuid::new_v4().simple()));
         let after = content.as_deref().map(Digest::of);
@@ -191,7 +196,8 @@ impl Plan {
         let Ok(now) = workspace.locate_to_write(&self.asked, last, self.permit) else {
             return false;
         };
-        let folder = |spot: &DiskLocation| spot.folder.dir_metadata().map(|f| (f.dev(), f.ino())).ok();
+        let folder =
+            |spot: &DiskLocation| spot.folder.dir_metadata().map(|f| (f.dev(), f.ino())).ok();
         let found = |spot: &DiskLocation| spot.found.as_ref().map(FileStat::of);
         (&now.real, &now.missing) == (&self.spot.real, &self.spot.missing)
             && folder(&now) == folder(&self.spot)

@@ -194,7 +194,7 @@ impl Engine {
         self.journal.append(&Record::Restored { left: back.left.clone() }.to_line())?;
         // What was put back before a stop and is another now, the person has changed since. It counts as
         // put back, so that a redo names it.
-        let done = restored.made(plan.changes, recovered);
+        let done = restored.changes_made(plan.changes, recovered);
         let mut records = Vec::new();
         if !done.is_empty() {
             records.push(self.checkpoints.add_json(&done)?);

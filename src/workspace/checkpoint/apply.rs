@@ -43,7 +43,7 @@ pub struct RestoreReport {
 impl RestoreReport {
     /// The planned changes that were made. After a hard stop (`recovered`), this includes changes that were made before
     /// it and that somebody has changed again since.
-    pub fn made(&self, planned: Vec<TreeChange>, recovered: bool) -> Vec<TreeChange> {
+    pub fn changes_made(&self, planned: Vec<TreeChange>, recovered: bool) -> Vec<TreeChange> {
         let mut made = Vec::new();
         for (n, change) in planned.into_iter().enumerate() {
             let mixed = recovered && self.conflicting.contains(&n);
@@ -410,7 +410,8 @@ impl PlanExecution<'_> {
             }
             (Some(TreeEntry::File { blob, mode, size }), _) => {
                 let bytes = self.store.blobs.read(blob).map_err(StepError::Store)?;
-                let gone = || StepError::Impossible("its earlier content is no longer stored".to_owned());
+                let gone =
+                    || StepError::Impossible("its earlier content is no longer stored".to_owned());
                 let bytes = bytes.ok_or_else(gone)?;
                 let like = folder.symlink_metadata(&name).ok().filter(Metadata::is_file);
                 put(&folder, &temporary, &bytes, like.as_ref(), Some(*mode), !self.batched)?;

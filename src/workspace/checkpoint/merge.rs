@@ -13,7 +13,8 @@ use crate::workspace::Workspace;
 use crate::workspace::names::{ancestors, shown, split};
 
 /// Why a file is kept instead of being removed.
-pub(super) const ONLY_COPY: &str = "it is the only copy of content that could not be restored elsewhere";
+pub(super) const ONLY_COPY: &str =
+    "it is the only copy of content that could not be restored elsewhere";
 
 /// The changes that put the workspace back, in the order of paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,8 +70,7 @@ impl CheckpointStore {
         for change in changes {
             // The person approved what an operation wrote there. Who wrote there while a command ran is unknown.
             if change.by_command && !force && workspace.is_below_one(&change.path) {
-                let why =
-                    "its name is protected, and it changed while a command ran";
+                let why = "its name is protected, and it changed while a command ran";
                 draft.plan.protected.push(change.shown());
                 draft.leave(change, why);
                 continue;

@@ -33,7 +33,8 @@ pub(super) fn add_tracked<'a>(
             let found = repositories.take(REPOSITORIES).filter_map(|folder| {
                 let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
                 let place = format!("{prefix}.git/");
-                let identity: String = workspace.identity_at(&format!("{place}{INDEX}")).ok()?.into();
+                let identity: String =
+                    workspace.identity_at(&format!("{place}{INDEX}")).ok()?.into();
                 let was = earlier.get(&place).and_then(|names| names.get(INDEX)).filter(|_| same);
                 let text = match was.filter(|was| was.split('\0').next() == Some(&identity)) {
                     Some(was) => was.clone(),
@@ -54,7 +55,12 @@ fn is_git_folder(place: &str) -> bool {
 }
 
 /// The ignored files in an index with this identity, in the form in which the rules contain them.
-fn ignored_in_index(workspace: &Workspace, prefix: &str, identity: String, rules: &Texts) -> String {
+fn ignored_in_index(
+    workspace: &Workspace,
+    prefix: &str,
+    identity: String,
+    rules: &Texts,
+) -> String {
     let mut ignoring = Ignoring::by(rules);
     let mut text = identity;
     files(workspace, prefix, |path| {

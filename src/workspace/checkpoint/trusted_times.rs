@@ -28,7 +28,8 @@ impl TrustedTimes {
         let (folder, name) = split(&met.path);
         // An entry that cannot be read is not trusted.
         let folder = folders.folder(folder).ok();
-        let Some(trusted) = folder.and_then(|folder| are_trusted_at(folder, &unescaped(name))) else {
+        let Some(trusted) = folder.and_then(|folder| are_trusted_at(folder, &unescaped(name)))
+        else {
             return false;
         };
         self.0.insert(met.facts.device, trusted);

@@ -218,6 +218,7 @@ fn clear_new_set_ids(workspace: &Workspace, known: &Snapshot, walk: &Walk) -> Ve
 fn file(workspace: &Workspace, folders: &mut FolderCache, path: &str) -> Option<ProtectedEntry> {
     let (dir, found) = folders.stands_at(path).ok()?;
     let name = unescaped(split(path).1);
-    let kind = |found| ProtectedScan::new(workspace).without_texts().no_folder(dir, &name, found, None);
+    let kind =
+        |found| ProtectedScan::new(workspace).without_texts().no_folder(dir, &name, found, None);
     found.is_file().then(|| ProtectedEntry { inode: Some(found.ino()), kind: kind(&found) })
 }

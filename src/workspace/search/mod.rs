@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use cap_std::fs::File;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
-use super::list::{ListRoot, Visited, EntryFilter};
+use super::list::{EntryFilter, ListRoot, Visited};
 use super::locate::not_found;
 use super::tree::lines_of;
 use super::walk::{EntryKind, Listed, Walk};
 use super::{Workspace, open_regular, regular};
 use crate::protocol::{Detail, Failure, RelPath, Warning, WarningKind};
 use crate::text::{count, visible_line};
-use sink::{SearchHits, Hits, Matcher, Watched};
+use sink::{Hits, Matcher, SearchHits, Watched};
 
 /// So long may be looked.
 const TIME: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::found::{Count, LeftOut, PlaceKind, Walk};
 use crate::workspace::folder_cache::FolderCache;
-use crate::workspace::list::{Visited, EntryFilter};
+use crate::workspace::list::{EntryFilter, Visited};
 use crate::workspace::names::shown;
 use crate::workspace::{Workspace, products};
 
