@@ -1,7 +1,7 @@
 //! Contents under their own digests: a folder of files that are whole, or not there at all, and
 //! that nobody changes.
 //!
-//! What is added is written under a temporary name and stands nowhere until [`Blobs::settle`] has
+//! What is added is written under a temporary name and stands nowhere until [`Blobs::sync`] has
 //! brought all of it to disk at once: a few files each by itself, many with one sync of the file
 //! system. So what is built upon a blob only has to wait for that one call.
 
@@ -83,7 +83,7 @@ impl Blobs {
         id.is_one().then(|| fs::metadata(self.place(id)).ok().map(|found| found.len())).flatten()
     }
 
-    /// Adds these bytes, unless they are there. They are on disk after the next [`Blobs::settle`].
+    /// Adds these bytes, unless they are there. They are on disk after the next [`Blobs::sync`].
     /// Tells how many bytes more the store has.
     pub fn add(&mut self, bytes: &[u8]) -> Result<(BlobId, u64)> {
         let (id, length) = (BlobId::of(bytes), bytes.len() as u64);
@@ -113,20 +113,20 @@ impl Blobs {
     ///
     /// # Errors
     /// Nothing of what was added since the last time is there.
-    pub fn settle(&mut self) -> Result<()> {
+    pub fn sync(&mut self) -> Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         if waiting.is_empty() {
             return Ok(());
         }
-        let settled = self.put(&waiting);
-        if settled.is_err() {
+        let synced = self.put(&waiting);
+        if synced.is_err() {
             self.drop_all(waiting.keys());
         }
-        settled
+        synced
     }
 
     /// Takes back all that was added and is not settled.
-    pub fn forget(&mut self) {
+    pub fn discard_unsynced(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         self.drop_all(waiting.keys());
     }
@@ -242,7 +242,7 @@ mod tests {
             blobs.has(id, length) && !other.has(id, length)
         }));
         assert_eq!(blobs.read(&ids[0]).unwrap().unwrap(), b"text 0");
-        blobs.settle().unwrap();
+        blobs.sync().unwrap();
         for (text, id) in texts.iter().zip(&ids) {
             assert_eq!(other.read(id).unwrap().unwrap(), text.as_bytes());
         }
@@ -257,7 +257,7 @@ mod tests {
         let (dir, mut blobs) = store();
         let (id, length) = blobs.add(b"x").unwrap();
         assert_eq!(length, 1);
-        blobs.forget();
+        blobs.discard_unsynced();
         assert!(!blobs.has(&id, 1));
         blobs.add(b"y").unwrap();
         drop(blobs);
@@ -271,13 +271,13 @@ mod tests {
     fn a_blob_that_is_not_what_it_was_is_none() {
         let (_dir, mut blobs) = store();
         let (id, _) = blobs.add(b"whole").unwrap();
-        blobs.settle().unwrap();
+        blobs.sync().unwrap();
         fs::write(blobs.place(&id), "half").unwrap();
         assert_eq!(blobs.read(&id).unwrap(), None);
         // What is added again makes it whole.
         assert!(!blobs.has(&id, 5));
         assert_eq!(blobs.add(b"whole").unwrap(), (id.clone(), 1));
-        blobs.settle().unwrap();
+        blobs.sync().unwrap();
         assert_eq!(blobs.read(&id).unwrap().unwrap(), b"whole");
         let path = BlobId("../../../etc/passwd".to_owned());
         assert!(blobs.read(&path).unwrap().is_none() && !blobs.has(&path, 0));

@@ -11,7 +11,7 @@ use crate::engine::{TurnDiffs, UndoRequest, Which};
 use crate::error::Result;
 use crate::ipc::Request;
 use crate::watch::Stop;
-use crate::workspace::checkpoint::{Change, TreeEntry, TreeEntry::Folder};
+use crate::workspace::checkpoint::{TreeChange, TreeEntry, TreeEntry::Folder};
 use crate::workspace::unescaped;
 
 #[derive(Debug, Args)]
@@ -116,15 +116,17 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
 }
 
 /// Why the change cannot be shown, if so.
-fn why_unkept(change: &Change) -> Option<String> {
+fn why_unkept(change: &TreeChange) -> Option<String> {
     [&change.before, &change.after].into_iter().flatten().find_map(|what| match what {
-        TreeEntry::Unkept { why, .. } => Some(format!("changed, and not kept: {}", why.in_words())),
+        TreeEntry::NotStored { reason, .. } => {
+            Some(format!("changed, and not kept: {}", reason.describe()))
+        }
         _ => None,
     })
 }
 
 /// Comment lines with what a patch cannot express: kinds and modes of entries.
-fn comments(change: &Change) -> String {
+fn comments(change: &TreeChange) -> String {
     let path = change.shown();
     let mixed = if change.mixed {
         format!("# {path} was also changed by others in between\n")
@@ -135,7 +137,7 @@ fn comments(change: &Change) -> String {
         TreeEntry::File { mode, .. } => format!("file, mode {mode:04o}"),
         Folder { mode } => format!("folder, mode {mode:04o}"),
         TreeEntry::Link { .. } => "link".to_owned(),
-        TreeEntry::Unkept { why, .. } => format!("not kept: {}", why.in_words()),
+        TreeEntry::NotStored { reason, .. } => format!("not kept: {}", reason.describe()),
     };
     let comment = match (&change.before, &change.after) {
         (None, Some(after)) => format!("# new {path} ({})\n", describe(after)),
@@ -157,7 +159,9 @@ fn entry_json(what: Option<&TreeEntry>) -> serde_json::Value {
         }
         Some(Folder { mode }) => json!({ "kind": "folder", "mode": format!("{mode:04o}") }),
         Some(TreeEntry::Link { target }) => json!({ "kind": "link", "target": target }),
-        Some(TreeEntry::Unkept { why, .. }) => json!({ "kind": "unkept", "why": why.in_words() }),
+        Some(TreeEntry::NotStored { reason, .. }) => {
+            json!({ "kind": "unkept", "why": reason.describe() })
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use crate::event::{Event, Observer};
 use crate::session::record::Begin;
 use crate::session::{ChangeKind, Changed, FileChange, Ignored, NAMED, Session, Several};
 use crate::workspace::checkpoint::{
-    Change, IgnoredChange, KeptRules, Loss, NotStored, Recorded, Recorder, Store, TreeEntry,
-    composed, moved, unrestorable,
+    CheckpointStore, IgnoredChange, IgnoredLoss, KeptRules, NotStored, Recorder, TreeChange,
+    TreeEntry, TurnChanges, compose, moved, unrestorable,
 };
 use crate::workspace::products::is_ignored_place;
 
@@ -26,7 +26,7 @@ const LONGEST: Duration = Duration::from_millis(100);
 
 /// The recorder of a turn of a session; `stopped` is what is known of one that goes on after a hard stop.
 pub(super) fn recorder<'a>(
-    store: &'a mut Store,
+    store: &'a mut CheckpointStore,
     before: &Session,
     stopped: Option<Stopped>,
 ) -> Recorder<'a> {
@@ -36,7 +36,7 @@ pub(super) fn recorder<'a>(
         None => Recorder::new(store),
         Some(Stopped { noted, changed_since }) => Recorder::resumed(store, noted, &changed_since),
     };
-    recorder.going_by(rules.unwrap_or_else(|| Ok(KeptRules::default())))
+    recorder.with_rules(rules.unwrap_or_else(|| Ok(KeptRules::default())))
 }
 
 /// What the turn of a session changed before it stopped to ask.
@@ -56,11 +56,11 @@ impl Engine {
     pub(super) fn changed(
         &mut self,
         before: &Session,
-        recorded: Option<Recorded>,
+        recorded: Option<TurnChanges>,
         waits: bool,
         observer: &mut dyn Observer,
     ) -> Option<Box<Changed>> {
-        let Recorded { changes, rules, ignored } = recorded?;
+        let TurnChanges { changes, rules, ignored } = recorded?;
         let earlier = earlier(before).cloned().unwrap_or_default();
         let changed = match (changes, earlier.not_kept.clone()) {
             (Err(why), _) | (Ok(_), Some(why)) => Err(why),
@@ -82,20 +82,20 @@ impl Engine {
     fn tell_changes(
         &mut self,
         mut records: Vec<BlobId>,
-        changes: Vec<Change>,
+        changes: Vec<TreeChange>,
         rules: Option<KeptRules>,
     ) -> Result<Changed> {
         let store = &mut self.checkpoints;
-        let earlier = store.composed(&records)?.ok_or_else(|| {
+        let earlier = store.read_composed(&records)?.ok_or_else(|| {
             Error::undo("what it changed before your decision is not kept any more")
         })?;
         if !changes.is_empty() {
-            records.push(store.note(&changes)?);
+            records.push(store.add_json(&changes)?);
         }
-        let rules = rules.map(|rules| store.note(&rules)).transpose()?;
-        store.settle()?;
-        store.note_size();
-        Ok(Changed { rules, ..describe(store, &composed([earlier, changes]), records) })
+        let rules = rules.map(|rules| store.add_json(&rules)).transpose()?;
+        store.sync()?;
+        store.save_size();
+        Ok(Changed { rules, ..describe(store, &compose([earlier, changes]), records) })
     }
 }
 
@@ -110,7 +110,7 @@ fn left_out(mut places: Vec<IgnoredChange>) -> Option<Ignored> {
     };
     for place in places {
         match place.lost {
-            Some(Loss::Deleted) if is_product(&place) => told.products_lost += 1,
+            Some(IgnoredLoss::Deleted) if is_product(&place) => told.products_lost += 1,
             Some(loss) if !is_product(&place) => told.lost.add(|| phrase(&place.path, loss)),
             _ => {}
         }
@@ -122,23 +122,27 @@ fn left_out(mut places: Vec<IgnoredChange>) -> Option<Ignored> {
 }
 
 /// What is lost of a place.
-fn phrase(path: &str, loss: Loss) -> String {
+fn phrase(path: &str, loss: IgnoredLoss) -> String {
     match loss {
-        Loss::Deleted => format!("deleted {path}"),
-        Loss::Overwritten => path.to_owned(),
-        Loss::Within => format!("what changed in {path}"),
+        IgnoredLoss::Deleted => format!("deleted {path}"),
+        IgnoredLoss::Overwritten => path.to_owned(),
+        IgnoredLoss::Within => format!("what changed in {path}"),
     }
 }
 
 /// What is told of these changes.
-pub(super) fn describe(store: &Store, changes: &[Change], records: Vec<BlobId>) -> Changed {
+pub(super) fn describe(
+    store: &CheckpointStore,
+    changes: &[TreeChange],
+    records: Vec<BlobId>,
+) -> Changed {
     let mut sum = Changed { records, folders: folders(changes), ..Changed::default() };
     for (change, why) in unrestorable(changes) {
-        sum.unrestorable.add(|| format!("{} ({})", change.shown(), why.in_words()));
+        sum.unrestorable.add(|| format!("{} ({})", change.shown(), why.describe()));
     }
     let moves = moved(changes.iter());
     let sources: BTreeSet<&str> = moves.values().map(|from| from.path.as_str()).collect();
-    let mut changes: Vec<&Change> =
+    let mut changes: Vec<&TreeChange> =
         changes.iter().filter(|change| !sources.contains(change.path.as_str())).collect();
     // Where files were moved and changed, their new places are what matters.
     changes.sort_by_key(|change| change.after.is_none());
@@ -159,7 +163,7 @@ pub(super) fn describe(store: &Store, changes: &[Change], records: Vec<BlobId>) 
 
 /// What changed of folders: their permissions, and those that were made or removed, as far as no file in them
 /// tells of that.
-fn folders(changes: &[Change]) -> Several {
+fn folders(changes: &[TreeChange]) -> Several {
     let holding: BTreeSet<&str> = changes
         .iter()
         .filter(|change| how(change).is_some())
@@ -183,7 +187,7 @@ fn folders(changes: &[Change]) -> Several {
 }
 
 /// How a file or a link changed; None where it is a folder alone.
-fn how(change: &Change) -> Option<ChangeKind> {
+fn how(change: &TreeChange) -> Option<ChangeKind> {
     // A repository goes with its folder.
     let file = |what: &Option<TreeEntry>| {
         let is_none = |what: &TreeEntry| {
@@ -209,7 +213,7 @@ fn how(change: &Change) -> Option<ChangeKind> {
 }
 
 /// How many lines were added and removed; None where it is no text.
-fn lines(store: &Store, change: &Change) -> Option<(usize, usize)> {
+fn lines(store: &CheckpointStore, change: &TreeChange) -> Option<(usize, usize)> {
     let text = |what: &Option<TreeEntry>| match what {
         None | Some(TreeEntry::Folder { .. }) => Some(String::new()),
         Some(TreeEntry::File { blob, size, .. }) if *size <= COUNTED => {

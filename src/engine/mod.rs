@@ -49,7 +49,7 @@ use crate::session::store::Store as Sessions;
 use crate::settings::{self, Config};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
-use crate::workspace::checkpoint::Store;
+use crate::workspace::checkpoint::CheckpointStore;
 
 /// A project that this process may write in.
 pub struct Engine {
@@ -67,7 +67,7 @@ pub struct Engine {
     pub taken_up: Option<Turn>,
     workspace: Workspace,
     /// What the workspace was like before turns, and after them.
-    checkpoints: Store,
+    checkpoints: CheckpointStore,
     runner: Runner,
     /// Where operations are carried out instead, if not here.
     guest: Option<Guest>,
@@ -119,7 +119,7 @@ impl Engine {
         let (journal, payloads) = Journal::open(&config.sessions.join("journal"))?;
         let mut engine = Self::build(config, clock, stop, lock, journal)?;
         engine.live_output = live_output;
-        engine.checkpoints.clear();
+        engine.checkpoints.remove_leftovers();
         engine.recover(&payloads, observer)?;
         engine.discard_all_scratch();
         atomic::sweep(&engine.config.outbox)?;

@@ -22,7 +22,7 @@ use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Dialect, Digest, Outcome, RelPath, Step};
 use crate::session::record::{Begin, Commit, Origin, PreparedOutbox, Record};
 use crate::session::{ApprovalDecision, Session, log};
-use crate::workspace::checkpoint::Noted;
+use crate::workspace::checkpoint::CheckpointNote;
 use crate::workspace::protected::{Protection, Quarantine};
 use crate::workspace::walk::Walk;
 
@@ -43,7 +43,7 @@ pub(super) struct Progress {
 #[derive(Default)]
 pub(super) struct Stopped {
     /// What is stored of what it was about to change.
-    pub(super) noted: Vec<Noted>,
+    pub(super) noted: Vec<CheckpointNote>,
     /// The paths that differ from what its operations found or left there.
     pub(super) changed_since: Vec<RelPath>,
 }

@@ -20,7 +20,7 @@ use crate::protocol::{
 };
 use crate::runner::environment_fault;
 use crate::workspace::Contents;
-use crate::workspace::checkpoint::Noted;
+use crate::workspace::checkpoint::CheckpointNote;
 use crate::workspace::protected::Snapshot;
 use crate::workspace::walk::Walk;
 
@@ -36,7 +36,7 @@ pub enum WriteAhead<'a> {
     /// Commands will run in this turn, and this is what they must leave as it is.
     Guard(&'a Snapshot),
     /// This is kept of what is about to change.
-    Noted(&'a Noted),
+    Noted(&'a CheckpointNote),
     /// These are about to happen: the effects of a step and of those that follow it.
     Effects(&'a [Effect]),
 }

@@ -11,7 +11,7 @@ use super::budget::greatest;
 use crate::context::{Way, ways};
 use crate::protocol::Dialect;
 use crate::text::{byte_count, grouped, size, visible_line};
-use crate::workspace::picture::{Picture, Row};
+use crate::workspace::picture::{Picture, PictureRow};
 use crate::workspace::walk::{Count, EntryKind};
 
 /// The most lines of a listing.
@@ -205,8 +205,8 @@ impl Child<'_> {
     fn counts(&self, picture: &Picture<'_>) -> Counts {
         match (&self.folder, picture.row(self.row)) {
             (Some(folder), _) => folder.all,
-            (None, Row::Product(product)) => [Count::NONE, product.count],
-            (None, Row::File(file)) => {
+            (None, PictureRow::Product(product)) => [Count::NONE, product.count],
+            (None, PictureRow::File(file)) => {
                 [Count { files: 1, bytes: file.size, is_whole: true }, Count::NONE]
             }
         }
@@ -218,10 +218,10 @@ fn add(sum: &mut Counts, counts: Counts) {
 }
 
 /// The line of one row.
-fn line(row: Row<'_>) -> String {
+fn line(row: PictureRow<'_>) -> String {
     let (path, what) = match row {
-        Row::Product(product) => (product.folder, describe_products(product.count)),
-        Row::File(file) => (
+        PictureRow::Product(product) => (product.folder, describe_products(product.count)),
+        PictureRow::File(file) => (
             file.path,
             match file.kind {
                 EntryKind::File => byte_count(file.size),

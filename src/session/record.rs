@@ -23,7 +23,7 @@ use super::{ApprovalDecision, Ignored, Session};
 use crate::blobs::BlobId;
 use crate::protocol::{Detail, Digest, Effect, Outcome, Step};
 use crate::settings::Policy;
-use crate::workspace::checkpoint::Noted;
+use crate::workspace::checkpoint::CheckpointNote;
 use crate::workspace::protected::Snapshot;
 
 /// One record of the journal. Steps and changes are counted from 0.
@@ -40,7 +40,7 @@ pub enum Record {
     /// What was under protected names before the first command.
     Guard(Box<Snapshot>),
     /// What is stored of the places that are about to change.
-    Noted(Box<Noted>),
+    Noted(Box<CheckpointNote>),
     /// A change of the undo plan is about to be made at this path.
     Restoring { change: usize, path: String },
     /// The undo plan was carried out, except for these paths, each with the reason.
@@ -204,7 +204,7 @@ pub struct Unfinished {
     /// What was under protected names before the first command.
     pub guard: Option<Snapshot>,
     /// What is stored of the places that were about to change.
-    pub noted: Vec<Noted>,
+    pub noted: Vec<CheckpointNote>,
     /// The known outcomes, by step.
     pub results: BTreeMap<usize, Outcome>,
     /// How it was decided, if it was.

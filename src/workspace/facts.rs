@@ -1,50 +1,50 @@
-//! What can be told of a place before anything is done there, and files that are given whole.
+//! Facts about the path of an operation before it is carried out, and complete contents of files.
 
 use super::Contents;
-use super::locate::{Found, Last, Way, is_own_state};
+use super::locate::{FinalLink, LocatedEntry, Location, is_own_state};
 use super::overlay::Overlay;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Detail, Digest, Failure, Look, Operation, RelPath};
 use crate::text;
 
 impl Overlay<'_> {
-    /// What could be told of the path of a file operation; None for other operations.
+    /// Facts about the path of a file operation; None for other operations.
     pub fn look(&self, operation: &Operation) -> Option<Look> {
         if let Operation::Move { path, to } = operation {
             return Some(self.look_at_move(path, to));
         }
-        let (path, last) = meant_by(operation)?;
-        let way = match self.way(path, last) {
-            Ok(way) => way,
-            // Nobody is asked about what nobody can open.
+        let (path, last) = path_of(operation)?;
+        let location = match self.resolve(path, last) {
+            Ok(location) => location,
+            // Nobody can approve access to deaddrop's own state.
             Err(failure) if is_own_state(&failure) => {
                 return Some(Look::default());
             }
             Err(_) => {
-                // A link may lead to a folder, which is looked into.
+                // A link can lead to a folder, whose contents are used.
                 let real = Some(operation).filter(|operation| is_of_folders(operation));
                 return Some(self.looked(path, real.and_then(|one| self.place_of(one)), None));
             }
         };
-        let size = self.size_at(&way);
-        let is_obeyed = changed_by(operation).is_some() && self.is_obeyed(&way);
-        let look = self.looked(path, Some(way.real), size);
+        let size = self.size_at(&location);
+        let is_obeyed = changed_by(operation).is_some() && self.is_obeyed(&location);
+        let look = self.looked(path, Some(location.real), size);
         Some(Look { protected: look.protected || is_obeyed, ..look })
     }
 
-    /// The digest of what would stand where a file operation would change something: what an approval is bound to.
+    /// The digest of the content that a file operation would change. An approval is bound to it.
     pub fn standing(&self, operation: &Operation) -> Option<Digest> {
         let (path, last) = changed_by(operation)?;
-        let way = self.way(path, last).ok()?;
-        match way.found.as_ref()? {
-            Found::Folder => None,
-            // A folder moves with all that is in it.
-            Found::OnDisk(found)
+        let location = self.resolve(path, last).ok()?;
+        match location.found.as_ref()? {
+            LocatedEntry::Folder => None,
+            // A folder moves with everything in it.
+            LocatedEntry::OnDisk(found)
                 if found.is_dir() && matches!(operation, Operation::Move { .. }) =>
             {
-                Some(self.workspace.below(&way.real).ok()?.digest)
+                Some(self.workspace.below(&location.real).ok()?.digest)
             }
-            Found::File | Found::OnDisk(_) => self.digest(path, &way).ok()?,
+            LocatedEntry::File | LocatedEntry::OnDisk(_) => self.digest(path, &location).ok()?,
         }
     }
 
@@ -54,21 +54,23 @@ impl Overlay<'_> {
         Look { real, size, protected, moved: None }
     }
 
-    /// The size of the regular file at the end of a way.
-    pub(super) fn size_at(&self, way: &Way) -> Option<u64> {
-        match way.found.as_ref()? {
-            Found::OnDisk(found) => found.is_file().then(|| found.len()),
-            Found::File => Some(self.made(&way.real).len() as u64),
-            Found::Folder => None,
+    /// The size of the regular file at a location; None if there is none.
+    pub(super) fn size_at(&self, location: &Location) -> Option<u64> {
+        match location.found.as_ref()? {
+            LocatedEntry::OnDisk(found) => found.is_file().then(|| found.len()),
+            LocatedEntry::File => Some(self.created(&location.real).len() as u64),
+            LocatedEntry::Folder => None,
         }
     }
 }
 
-/// The place that an operation changes, and whether a link there is followed.
-fn changed_by(operation: &Operation) -> Option<(&RelPath, Last)> {
+/// The path that an operation changes, and whether a link there is followed.
+fn changed_by(operation: &Operation) -> Option<(&RelPath, FinalLink)> {
     match operation {
-        Operation::Create { path, .. } | Operation::Edit { path, .. } => Some((path, Last::Follow)),
-        Operation::Delete { path } | Operation::Move { path, .. } => Some((path, Last::Keep)),
+        Operation::Create { path, .. } | Operation::Edit { path, .. } => {
+            Some((path, FinalLink::Follow))
+        }
+        Operation::Delete { path } | Operation::Move { path, .. } => Some((path, FinalLink::Keep)),
         Operation::Message { .. }
         | Operation::Read { .. }
         | Operation::List { .. }
@@ -78,25 +80,25 @@ fn changed_by(operation: &Operation) -> Option<(&RelPath, Last)> {
     }
 }
 
-/// Whether an operation looks into folders.
+/// Whether an operation reads the contents of folders.
 fn is_of_folders(operation: &Operation) -> bool {
     matches!(operation, Operation::List { .. } | Operation::Search { .. })
 }
 
-/// The path that a file operation is about, and whether a link there is followed.
-pub(super) fn meant_by(operation: &Operation) -> Option<(&RelPath, Last)> {
+/// The path of a file operation, and whether a link there is followed.
+pub(super) fn path_of(operation: &Operation) -> Option<(&RelPath, FinalLink)> {
     match operation {
-        Operation::Read { path, .. } => Some((path, Last::Follow)),
+        Operation::Read { path, .. } => Some((path, FinalLink::Follow)),
         Operation::List { path } | Operation::Search { path, .. } => {
-            path.as_ref().map(|path| (path, Last::Follow))
+            path.as_ref().map(|path| (path, FinalLink::Follow))
         }
         _ => changed_by(operation),
     }
 }
 
 impl Contents {
-    /// All of a file, of which one byte more than `limit` and `room` allow was read where it has so
-    /// many; never a part. `room` is how many bytes may be given yet.
+    /// The complete content of a file, never a part. If the file is that long, the caller has read one byte more than
+    /// `limit` and `room` allow. `room` is how many bytes this reply may still read.
     pub fn whole(self, encoding: Encoding, limit: u64, room: &mut u64) -> Result<Detail, Failure> {
         const HOW_ELSE: &str =
             "read parts of it with a shell command, such as `sed -n 1,200p` or `head -c 100000`";
@@ -120,7 +122,7 @@ impl Contents {
                 text::byte_count(*room)
             )));
         }
-        // Somebody may have made it shorter meanwhile.
+        // It may have become shorter in the meantime.
         let size = bytes.len() as u64;
         let content = encoding.encode(&bytes).ok_or_else(|| {
             Failure::execution(format!(

@@ -78,7 +78,7 @@ impl<'a> FolderCache<'a> {
 
     /// Whether this error of a look at a path says that nothing stands there: it is gone, or a folder on the
     /// way is gone or is something else now, or no such name can be.
-    pub(super) fn tells_nothing_is_there(&mut self, path: &str, error: &io::Error) -> bool {
+    pub(super) fn proves_absence(&mut self, path: &str, error: &io::Error) -> bool {
         use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
         matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
             || self.is_behind_link(path)

@@ -6,8 +6,8 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::Dir;
 
 use super::Workspace;
-use super::facts::meant_by;
-use super::locate::{Arrival, Found, Last, failed, own_state};
+use super::facts::path_of;
+use super::locate::{Arrival, FinalLink, LocatedEntry, failed, own_state};
 use super::overlay::Overlay;
 use crate::protocol::{Failure, Operation, RelPath};
 
@@ -16,20 +16,20 @@ impl Overlay<'_> {
     /// None where there is no path, it leads to the root itself, or out of reach.
     pub fn place_of(&self, operation: &Operation) -> Option<RelPath> {
         let (path, last) = match operation {
-            Operation::Run(run) => (run.cwd.as_ref()?, Last::Follow),
-            _ => meant_by(operation)?,
+            Operation::Run(run) => (run.cwd.as_ref()?, FinalLink::Follow),
+            _ => path_of(operation)?,
         };
         match self.walk_to(path, last).ok()? {
-            Arrival::At(way) => Some(way.real),
+            Arrival::At(location) => Some(location.real),
             Arrival::Folder(names) => RelPath::parse(&names.join("/")).ok(),
         }
     }
 
     /// Whether `path` leads to a folder, be it through a link.
     pub(super) fn leads_to_folder(&self, path: &RelPath) -> bool {
-        match self.walk_to(path, Last::Follow) {
+        match self.walk_to(path, FinalLink::Follow) {
             Ok(Arrival::Folder(_)) => true,
-            Ok(Arrival::At(way)) => way.found.is_some_and(|found| found.is_folder()),
+            Ok(Arrival::At(location)) => location.found.is_some_and(|found| found.is_folder()),
             Err(_) => false,
         }
     }
@@ -38,17 +38,19 @@ impl Overlay<'_> {
 impl Workspace {
     /// The folder that `path` names, free of links: what is handed to somebody else.
     pub fn folder(&self, path: &RelPath) -> Result<PathBuf, Failure> {
-        let way = match self.as_is().walk_to(path, Last::Follow)? {
+        let location = match self.as_is().walk_to(path, FinalLink::Follow)? {
             Arrival::Folder(names) => return Ok(self.path.join(names.join("/"))),
-            Arrival::At(way) => way,
+            Arrival::At(location) => location,
         };
-        match way.found {
-            Some(Found::OnDisk(found)) if found.is_dir() => Ok(self.path.join(way.real.as_str())),
+        match location.found {
+            Some(LocatedEntry::OnDisk(found)) if found.is_dir() => {
+                Ok(self.path.join(location.real.as_str()))
+            }
             Some(_) => Err(Failure::execution(format!(
                 "'{path}' is not a folder: name one, or none for the workspace's root"
             ))),
             None => {
-                let meant = self.as_is().meant_folder(path);
+                let meant = self.as_is().guess_folder(path);
                 let meant = meant.map(|meant| format!(" (did you mean '{meant}'?)"));
                 Err(Failure::execution(format!(
                     "No folder '{path}' in the workspace{}: make it first, or name one that exists",
@@ -64,11 +66,11 @@ impl Workspace {
         let root = self.root.try_clone();
         let root = root.map_err(|e| Failure::execution(format!("Cannot open the root: {e}")))?;
         let Some(path) = path else { return Ok((root, String::new())) };
-        let names = match self.as_is().walk_to(path, Last::Follow)? {
+        let names = match self.as_is().walk_to(path, FinalLink::Follow)? {
             Arrival::Folder(names) => names,
-            Arrival::At(way) => match &way.found {
-                Some(Found::OnDisk(found)) if found.is_dir() => {
-                    way.real.components().map(str::to_owned).collect()
+            Arrival::At(location) => match &location.found {
+                Some(LocatedEntry::OnDisk(found)) if found.is_dir() => {
+                    location.real.components().map(str::to_owned).collect()
                 }
                 Some(_) => {
                     return Err(Failure::execution(format!("'{path}' is not a folder")));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cap_std::fs::Dir;
 
-use super::locate::{Last, Spot, failed};
+use super::locate::{DiskLocation, FinalLink, failed};
 use super::walk::ignoring::{self, Budget, Rules};
 use super::walk::{EntryKind, FileType, Handle, may_be_folder};
 use super::{Workspace, process};
@@ -32,16 +32,16 @@ pub struct Entry {
 }
 
 /// What somebody named who wants to look below it, or at it.
-pub(super) enum Start {
+pub(super) enum ListRoot {
     /// A folder, open, and its path from the root, free of links, with a `/` at the end; the root's is empty.
     Folder(Dir, String),
     /// Something else that stands there.
-    File(Box<Spot>),
+    File(Box<DiskLocation>),
 }
 
 /// Which of the entries are visited.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum EntryFilter {
     /// All.
     All,
     /// All but git's own.
@@ -80,7 +80,7 @@ pub(super) struct FileEntry<'a> {
 pub(super) type Visit<'a> = &'a mut dyn FnMut(Visited<'_>) -> ControlFlow<()>;
 
 /// What stands in a folder under a name.
-enum Child {
+enum ChildEntry {
     Folder,
     File(EntryKind, u64),
     /// It cannot be looked at, but for whether it is a folder.
@@ -110,11 +110,11 @@ impl Workspace {
         let mut entries = Vec::new();
         for (name, kind) in folder.entries(&mut buffer(), limit).map_err(fail)? {
             let (is_dir, size) = match self.child(&folder, &prefix, &name, kind) {
-                None | Some(Child::OwnState) => continue,
-                Some(Child::Folder) => (true, 0),
-                Some(Child::File(_, size)) => (false, size),
+                None | Some(ChildEntry::OwnState) => continue,
+                Some(ChildEntry::Folder) => (true, 0),
+                Some(ChildEntry::File(_, size)) => (false, size),
                 // What is mounted there may not answer, and has its name all the same.
-                Some(Child::Unreadable(is_dir)) => (is_dir, 0),
+                Some(ChildEntry::Unreadable(is_dir)) => (is_dir, 0),
             };
             let written = folder.stat(&name, true).ok().map(|(_, _, facts)| facts.written);
             entries.push(Entry {
@@ -129,24 +129,24 @@ impl Workspace {
     }
 
     /// What stands where a path leads, links resolved; None is the root.
-    pub(super) fn start(&self, path: Option<&RelPath>) -> Result<Start, Failure> {
-        let folder = || self.open_folder(path).map(|(dir, prefix)| Start::Folder(dir, prefix));
+    pub(super) fn start(&self, path: Option<&RelPath>) -> Result<ListRoot, Failure> {
+        let folder = || self.open_folder(path).map(|(dir, prefix)| ListRoot::Folder(dir, prefix));
         let Some(path) = path else { return folder() };
-        match self.locate(path, Last::Follow) {
-            Ok(Spot { found: None, .. }) => Err(self.as_is().nothing_at(path)),
-            Ok(Spot { found: Some(found), .. }) if found.is_dir() => folder(),
-            Ok(spot) => Ok(Start::File(Box::new(spot))),
+        match self.locate(path, FinalLink::Follow) {
+            Ok(DiskLocation { found: None, .. }) => Err(self.as_is().nothing_at(path)),
+            Ok(DiskLocation { found: Some(found), .. }) if found.is_dir() => folder(),
+            Ok(spot) => Ok(ListRoot::File(Box::new(spot))),
             // A link may lead to a folder that has no name of its own, such as the root.
             Err(failure) => folder().map_err(|_| failure),
         }
     }
 
     /// Visits what lies below a folder, in the order of paths; `prefix` is its path with a `/` at the end.
-    pub(super) fn each_below(&self, folder: &Dir, prefix: &str, which: Which, visit: Visit) {
+    pub(super) fn each_below(&self, folder: &Dir, prefix: &str, which: EntryFilter, visit: Visit) {
         let mut lister = Lister { workspace: self, which, budget: Budget::new(), buffer: buffer() };
         let rules = match which {
-            Which::All | Which::WithoutGit => None,
-            Which::NotIgnored => lister.rules_above(prefix),
+            EntryFilter::All | EntryFilter::WithoutGit => None,
+            EntryFilter::NotIgnored => lister.rules_above(prefix),
         };
         let _ = match Handle::root(folder) {
             Ok(folder) => lister.folder(&folder, prefix, rules.as_ref(), 0, visit),
@@ -155,16 +155,22 @@ impl Workspace {
     }
 
     /// What stands in a folder under a name; None where it is gone meanwhile.
-    fn child(&self, folder: &Handle, prefix: &str, name: &[u8], kind: FileType) -> Option<Child> {
+    fn child(
+        &self,
+        folder: &Handle,
+        prefix: &str,
+        name: &[u8],
+        kind: FileType,
+    ) -> Option<ChildEntry> {
         match folder.stat(name, true) {
             Ok((_, _, facts)) if self.is_own(prefix, name, (facts.device, facts.inode)) => {
-                Some(Child::OwnState)
+                Some(ChildEntry::OwnState)
             }
-            Ok((None, ..)) => Some(Child::Folder),
-            Ok((Some(EntryKind::Other), ..)) => Some(Child::File(EntryKind::Other, 0)),
-            Ok((Some(kind), size, _)) => Some(Child::File(kind, size)),
+            Ok((None, ..)) => Some(ChildEntry::Folder),
+            Ok((Some(EntryKind::Other), ..)) => Some(ChildEntry::File(EntryKind::Other, 0)),
+            Ok((Some(kind), size, _)) => Some(ChildEntry::File(kind, size)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
-            Err(_) => Some(Child::Unreadable(may_be_folder(kind))),
+            Err(_) => Some(ChildEntry::Unreadable(may_be_folder(kind))),
         }
     }
 
@@ -179,7 +185,7 @@ impl Workspace {
 
 struct Lister<'a> {
     workspace: &'a Workspace,
-    which: Which,
+    which: EntryFilter,
     budget: Budget,
     buffer: Vec<u8>,
 }
@@ -227,8 +233,8 @@ impl Lister<'_> {
             return visit(Visited::Unreadable(named(prefix)));
         };
         let own = match self.which {
-            Which::All | Which::WithoutGit => None,
-            Which::NotIgnored => self.rules_in(folder, prefix, above, &entries),
+            EntryFilter::All | EntryFilter::WithoutGit => None,
+            EntryFilter::NotIgnored => self.rules_in(folder, prefix, above, &entries),
         };
         let rules = own.as_ref().or(above);
         entries.sort_by_cached_key(|(name, kind)| {
@@ -238,23 +244,23 @@ impl Lister<'_> {
             [name.as_slice(), if is_folder { b"/" } else { b"" }].concat()
         });
         for (name, kind) in &entries {
-            let is_gits = self.which != Which::All && name.eq_ignore_ascii_case(b".git");
+            let is_gits = self.which != EntryFilter::All && name.eq_ignore_ascii_case(b".git");
             let child =
                 if is_gits { None } else { self.workspace.child(folder, prefix, name, *kind) };
             let Some(child) = child else { continue };
-            let is_folder = matches!(child, Child::Folder | Child::Unreadable(true));
+            let is_folder = matches!(child, ChildEntry::Folder | ChildEntry::Unreadable(true));
             let text = String::from_utf8_lossy(name);
             if rules.is_some_and(|rules| rules.ignores(prefix, &text, is_folder)) {
                 continue;
             }
             let path = format!("{prefix}{text}");
             match child {
-                Child::OwnState => visit(Visited::OwnState)?,
-                Child::File(kind, size) => {
+                ChildEntry::OwnState => visit(Visited::OwnState)?,
+                ChildEntry::File(kind, size) => {
                     visit(Visited::File(FileEntry { path: &path, folder, name, kind, size }))?;
                 }
-                Child::Unreadable(false) => visit(Visited::Unreadable(&path))?,
-                Child::Folder | Child::Unreadable(true) => {
+                ChildEntry::Unreadable(false) => visit(Visited::Unreadable(&path))?,
+                ChildEntry::Folder | ChildEntry::Unreadable(true) => {
                     let opened = folder.child(name);
                     if opened.as_ref().is_ok_and(|opened| process::is_own(opened, &text)) {
                         visit(Visited::OwnState)?;

@@ -1,9 +1,8 @@
-//! From a path to the handle of the folder that holds it, without ever leaving the workspace.
+//! Resolves a path to a handle on its parent folder, without ever leaving the workspace.
 //!
-//! Each component is opened by itself, without following links, relative to the handle of the one
-//! before. A link is read and its target walked in the same way, `..` going up the handles already
-//! held. So no swap of a folder for a link between a check and its use can lead out: there is no
-//! path that is checked first and used later.
+//! Each component is opened relative to the handle of the component before, without following links. A link is read
+//! and its target resolved in the same way; `..` returns to a handle that is already open. So replacing a folder by a
+//! link between a check and its use cannot lead outside: no path is checked first and used later.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,53 +16,53 @@ use super::overlay::{Cover, Overlay};
 use super::process;
 use crate::protocol::{Failure, FailureKind, Mistake, PathFault, RelPath};
 
-/// As many links as Linux follows.
+/// The most links that are followed, as in Linux.
 const LINK_LIMIT: usize = 40;
 
-/// What to do with a link that is the last component.
+/// What to do if the last component is a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Last {
-    /// Go where it leads.
+pub(super) enum FinalLink {
+    /// Follow it.
     Follow,
-    /// It is what is meant.
+    /// Use the link itself.
     Keep,
 }
 
-/// Where a path leads.
-pub(super) struct Spot {
-    /// The deepest folder on the way that exists.
+/// A resolved path on disk.
+pub(super) struct DiskLocation {
+    /// The deepest existing folder of the path.
     pub(super) folder: Dir,
-    /// Folders that would have to be made below it.
+    /// Folders that would have to be created below it.
     pub(super) missing: Vec<String>,
     /// The name within the last of them.
     pub(super) name: String,
-    /// The same place from the workspace's root, free of links.
+    /// The path relative to the workspace's root, with links resolved.
     pub(super) real: RelPath,
-    /// What stands there.
+    /// The metadata of the entry, if it exists.
     pub(super) found: Option<Metadata>,
 }
 
-/// Where a path leads, perhaps through an overlay.
-pub(super) struct Way {
-    /// The folders on the way that exist, the root first; None of one that is only in the overlay.
+/// A resolved path, possibly in an overlay.
+pub(super) struct Location {
+    /// The existing folders of the path, the root first; None for a folder that is only in the overlay.
     pub(super) folders: Vec<Option<Dir>>,
     missing: Vec<String>,
     name: String,
     pub(super) real: RelPath,
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<LocatedEntry>,
 }
 
-/// Where a walk ends.
+/// The result of resolving a path.
 pub(super) enum Arrival {
-    /// At a name in a folder.
-    At(Box<Way>),
-    /// In a folder that a link leads to: its names from the root, free of links.
+    /// A name in a folder.
+    At(Box<Location>),
+    /// A folder that a link leads to: its names from the root, with links resolved.
     Folder(Vec<String>),
 }
 
-/// What stands somewhere.
-pub(super) enum Found {
-    /// This, on disk.
+/// What exists at a resolved path.
+pub(super) enum LocatedEntry {
+    /// An entry on disk.
     OnDisk(Metadata),
     /// A file of the overlay.
     File,
@@ -71,7 +70,7 @@ pub(super) enum Found {
     Folder,
 }
 
-impl Found {
+impl LocatedEntry {
     pub(super) fn is_folder(&self) -> bool {
         match self {
             Self::OnDisk(found) => found.is_dir(),
@@ -81,36 +80,35 @@ impl Found {
     }
 }
 
-impl Way {
-    /// The deepest folder on the way, and the name in it, where that is no folder of the overlay.
+impl Location {
+    /// The deepest existing folder, and the name in it, unless the folder is only in the overlay.
     pub(super) fn place(&self, path: &RelPath) -> Result<(&Dir, &str), Failure> {
         let folder = self.folders.last().and_then(Option::as_ref);
         Ok((folder.ok_or_else(|| not_found(path))?, &self.name))
     }
 
-    /// The same without the overlay.
-    pub(super) fn on_disk(self, path: &RelPath) -> Result<Spot, Failure> {
+    /// The location on disk; fails if it is only in the overlay.
+    pub(super) fn on_disk(self, path: &RelPath) -> Result<DiskLocation, Failure> {
         let Self { folders, missing, name, real, found } = self;
         let found = match found {
             None => None,
-            Some(Found::OnDisk(found)) => Some(found),
-            Some(Found::File | Found::Folder) => return Err(not_found(path)),
+            Some(LocatedEntry::OnDisk(found)) => Some(found),
+            Some(LocatedEntry::File | LocatedEntry::Folder) => return Err(not_found(path)),
         };
         let folder = folders.into_iter().next_back().flatten().ok_or_else(|| not_found(path))?;
-        Ok(Spot { folder, missing, name, real, found })
+        Ok(DiskLocation { folder, missing, name, real, found })
     }
 }
 
 impl Workspace {
-    /// Finds the place that `path` names.
-    pub(super) fn locate(&self, path: &RelPath, last: Last) -> Result<Spot, Failure> {
-        self.as_is().way(path, last)?.on_disk(path)
+    /// Resolves `path` on disk.
+    pub(super) fn locate(&self, path: &RelPath, last: FinalLink) -> Result<DiskLocation, Failure> {
+        self.as_is().resolve(path, last)?.on_disk(path)
     }
 
-    /// Refuses to write what only the person may. `path` is asked for before it is located, and the
-    /// real path once that is known.
+    /// Refuses writes to protected names. Checks `path` as requested and the real path.
     pub(super) fn refuse_protected(&self, path: &RelPath, real: &RelPath) -> Result<(), Failure> {
-        // Of deaddrop's own nobody can be asked to change it.
+        // Nobody can approve a change of deaddrop's own state.
         if self.is_in_state(path) {
             return Err(own_state(path));
         }
@@ -123,15 +121,15 @@ impl Workspace {
         held: Vec<(String, Option<Dir>)>,
         missing: Vec<String>,
         name: String,
-        found: Option<Found>,
-    ) -> Result<Way, Failure> {
+        found: Option<LocatedEntry>,
+    ) -> Result<Location, Failure> {
         let names = held.iter().map(|(name, _)| name).chain(&missing).chain([&name]);
         let real = names.map(String::as_str).collect::<Vec<_>>().join("/");
-        // A link's target may hold names that no reply could ask for.
+        // A link's target can contain names that no reply can express.
         let name_of = RelPath::parse(&real)?;
         if name_of.as_str() != real {
             return Err(Failure::rejected(format!(
-                "'{path}' leads to a name that no path can say: '{}'",
+                "'{path}' leads to a name that no path can express: '{}'",
                 crate::text::visible_line(&real)
             )));
         }
@@ -139,26 +137,26 @@ impl Workspace {
         if self.is_in_state(&real) {
             return Err(own_state(path));
         }
-        if let Some(Found::OnDisk(found)) = &found {
+        if let Some(LocatedEntry::OnDisk(found)) = &found {
             self.refuse_state(found, path)?;
         }
         let root = self.root.try_clone().map_err(|e| failed("open", path, &e))?;
         let folders = std::iter::once(Some(root)).chain(held.into_iter().map(|(_, dir)| dir));
-        Ok(Way { folders: folders.collect(), missing, name, real, found })
+        Ok(Location { folders: folders.collect(), missing, name, real, found })
     }
 
-    /// Whether a real path is one of deaddrop's own, or lies in it.
+    /// Whether a real path is part of deaddrop's own state.
     pub(super) fn is_in_state(&self, real: &RelPath) -> bool {
         self.state.iter().any(|own| real.is_within(own))
     }
 
-    /// Refuses what is deaddrop's own, under whatever name it was reached.
+    /// Refuses deaddrop's own state, by whatever name it was reached.
     fn refuse_state(&self, found: &Metadata, path: &RelPath) -> Result<(), Failure> {
         let id = (found.dev(), found.ino());
         if self.state_ids.contains(&id) { Err(own_state(path)) } else { Ok(()) }
     }
 
-    /// The same of a folder that was opened, which may also be one of this process.
+    /// Like [`Self::refuse_state`] for an opened folder; also refuses this process's own folders in `/proc`.
     pub(super) fn refuse_opened(
         &self,
         folder: &Dir,
@@ -175,37 +173,38 @@ impl Workspace {
 }
 
 impl Overlay<'_> {
-    /// Finds the place that `path` would name.
-    pub(super) fn way(&self, path: &RelPath, last: Last) -> Result<Way, Failure> {
+    /// Resolves `path` in the overlay.
+    pub(super) fn resolve(&self, path: &RelPath, last: FinalLink) -> Result<Location, Failure> {
         match self.walk_to(path, last)? {
-            Arrival::At(way) => Ok(*way),
+            Arrival::At(location) => Ok(*location),
             Arrival::Folder(_) => Err(is_folder(path)),
         }
     }
 
-    /// Finds the place that `path` would name, to change something there: under a protected
-    /// name only where the person permits it.
-    pub(super) fn way_to_write(
+    /// Resolves `path` for a write; under a protected name only with the person's permission (`permit`).
+    pub(super) fn resolve_for_write(
         &self,
         path: &RelPath,
-        last: Last,
+        last: FinalLink,
         permit: bool,
-    ) -> Result<Way, Failure> {
+    ) -> Result<Location, Failure> {
         if !permit {
             self.workspace.refuse_protected(path, path)?;
         }
-        let way = self.way(path, last)?;
+        let location = self.resolve(path, last)?;
         if !permit {
-            self.workspace.refuse_protected(path, &way.real)?;
-            self.refuse_obeyed(path, &way)?;
+            self.workspace.refuse_protected(path, &location.real)?;
+            self.refuse_obeyed(path, &location)?;
         }
-        Ok(way)
+        Ok(location)
     }
 
-    /// Walks along `path` to its end.
-    pub(super) fn walk_to(&self, path: &RelPath, last: Last) -> Result<Arrival, Failure> {
+    /// Resolves `path` component by component.
+    pub(super) fn walk_to(&self, path: &RelPath, last: FinalLink) -> Result<Arrival, Failure> {
         let workspace = self.workspace;
-        let arrived = |way: Result<Way, Failure>| way.map(|way| Arrival::At(Box::new(way)));
+        let arrived = |location: Result<Location, Failure>| {
+            location.map(|location| Arrival::At(Box::new(location)))
+        };
         let mut todo: VecDeque<String> = path.components().map(str::to_owned).collect();
         let mut held: Vec<(String, Option<Dir>)> = Vec::new();
         let mut links = 0;
@@ -226,7 +225,7 @@ impl Overlay<'_> {
                 let name = missing.pop().unwrap_or_default();
                 return arrived(workspace.arrived(path, held, missing, name, None));
             };
-            let (Found::OnDisk(found), Some(here)) = (&found, here) else {
+            let (LocatedEntry::OnDisk(found), Some(here)) = (&found, here) else {
                 match found {
                     _ if at_end => {
                         return arrived(workspace.arrived(
@@ -237,12 +236,12 @@ impl Overlay<'_> {
                             Some(found),
                         ));
                     }
-                    Found::Folder => held.push((name, None)),
+                    LocatedEntry::Folder => held.push((name, None)),
                     _ => return Err(no_folder(path, &name)),
                 }
                 continue;
             };
-            if found.is_symlink() && !(at_end && last == Last::Keep) {
+            if found.is_symlink() && !(at_end && last == FinalLink::Keep) {
                 links += 1;
                 if links > LINK_LIMIT {
                     return Err(Failure::rejected(format!(
@@ -264,7 +263,7 @@ impl Overlay<'_> {
                         Component::Normal(part) => {
                             let part = part.to_str().ok_or_else(|| {
                                 Failure::rejected(format!(
-                                    "'{path}' leads through a link to a name that is no text"
+                                    "'{path}' leads through a link to a name that is not UTF-8"
                                 ))
                             })?;
                             todo.push_front(part.to_owned());
@@ -275,7 +274,7 @@ impl Overlay<'_> {
                     }
                 }
             } else if at_end {
-                let found = Found::OnDisk(found.clone());
+                let found = LocatedEntry::OnDisk(found.clone());
                 return arrived(workspace.arrived(path, held, Vec::new(), name, Some(found)));
             } else if found.is_dir() {
                 let dir = here.open_dir_nofollow(&name).map_err(|e| failed("open", path, &e))?;
@@ -291,12 +290,12 @@ impl Overlay<'_> {
     }
 }
 
-/// What stands under `name` in the folder `here`, for someone who sees it through `cover`.
-fn look(here: Option<&Dir>, name: &str, cover: Option<Cover>) -> io::Result<Option<Found>> {
+/// The entry `name` in the folder `here`, as seen through the overlay's `cover`.
+fn look(here: Option<&Dir>, name: &str, cover: Option<Cover>) -> io::Result<Option<LocatedEntry>> {
     let on_disk = match (here, cover) {
-        (_, Some(Cover::File)) => return Ok(Some(Found::File)),
+        (_, Some(Cover::File)) => return Ok(Some(LocatedEntry::File)),
         (_, Some(Cover::Gone)) | (None, None) => return Ok(None),
-        (None, Some(Cover::Folder)) => return Ok(Some(Found::Folder)),
+        (None, Some(Cover::Folder)) => return Ok(Some(LocatedEntry::Folder)),
         (Some(here), _) => match here.symlink_metadata(name) {
             Ok(found) => Some(found),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
@@ -304,11 +303,11 @@ fn look(here: Option<&Dir>, name: &str, cover: Option<Cover>) -> io::Result<Opti
         },
     };
     Ok(match (on_disk, cover) {
-        // What else stood there is gone, or nothing could have been made below it.
+        // The overlay has replaced whatever else existed here.
         (on_disk, Some(Cover::Folder)) if !on_disk.as_ref().is_some_and(Metadata::is_dir) => {
-            Some(Found::Folder)
+            Some(LocatedEntry::Folder)
         }
-        (on_disk, _) => on_disk.map(Found::OnDisk),
+        (on_disk, _) => on_disk.map(LocatedEntry::OnDisk),
     })
 }
 
@@ -317,7 +316,7 @@ fn joined(held: &[(String, Option<Dir>)], name: &str) -> String {
     names.collect::<Vec<_>>().join("/")
 }
 
-/// The one refusal of what leads out.
+/// The error for a path that leads outside.
 pub(super) fn outside(path: &RelPath) -> Failure {
     Failure::rejected(PathFault::Outside(path.to_string()).to_string()).as_a(Mistake::PathRefused)
 }
@@ -327,7 +326,7 @@ pub(super) fn own_state(path: &RelPath) -> Failure {
         .as_a(Mistake::OwnState)
 }
 
-/// Whether that is why somebody cannot get there.
+/// Whether the error says that a path is part of deaddrop's own state.
 pub(super) fn is_own_state(failure: &Failure) -> bool {
     failure.mistake == Some(Mistake::OwnState)
 }
@@ -336,13 +335,13 @@ pub(crate) fn not_found(path: &RelPath) -> Failure {
     Failure::execution(format!("File '{path}' not found")).as_a(Mistake::FileNotFound)
 }
 
-/// Said where a folder is needed, or a file is taken as well.
+/// The error for a missing folder where a file would be accepted, too.
 pub(crate) fn nothing_found(path: &RelPath) -> Failure {
     let what = if path.name().contains('.') { "File (or folder)" } else { "Folder (or file)" };
     Failure::execution(format!("{what} '{path}' not found")).as_a(Mistake::FileNotFound)
 }
 
-/// Said where a file is to be made anew: only the dialect of operations asks for that.
+/// The error for creating a file that exists; only the operations dialect can request this.
 pub(crate) fn already_exists(path: &RelPath, is_folder: bool) -> Failure {
     let what = if is_folder {
         "it is a folder"
@@ -360,11 +359,11 @@ fn no_folder(path: &RelPath, name: &str) -> Failure {
     Failure::execution(format!("'{path}' cannot be there: '{name}' is a file, not a folder"))
 }
 
-/// A call of the system that failed while `doing` something to `path`.
+/// The error for a system call that failed while `doing` something to `path`.
 pub(super) fn failed(doing: &str, path: &RelPath, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => not_found(path),
-        // Whatever comes after it fares no better.
+        // These would also make all later operations fail.
         io::ErrorKind::StorageFull
         | io::ErrorKind::QuotaExceeded
         | io::ErrorKind::ReadOnlyFilesystem => {

@@ -1,17 +1,17 @@
-//! What is said of a file, or a folder, that is not there: which one may have been meant. Only names that
-//! anybody may list are told, and only so many are looked at.
+//! Errors for missing files and folders, with a suggestion of what was probably meant. Only names that a reply may
+//! list are suggested, and only a limited number of names is searched.
 
 use std::collections::VecDeque;
 
-use super::locate::{Last, not_found, nothing_found};
+use super::locate::{FinalLink, not_found, nothing_found};
 use super::names::split;
 use super::overlay::Overlay;
 use crate::protocol::{Failure, RelPath};
 
-/// As many names are looked at.
-const LOOKED_AT: usize = 2_000;
+/// The most names that are searched.
+const SEARCHED_NAMES: usize = 2_000;
 
-/// What is needed at a path.
+/// The kind of entry that is needed at a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needed {
     File,
@@ -21,7 +21,7 @@ enum Needed {
 }
 
 impl Needed {
-    fn is_met_by(self, is_folder: bool) -> bool {
+    fn accepts(self, is_folder: bool) -> bool {
         match self {
             Self::File => !is_folder,
             Self::Folder => is_folder,
@@ -31,35 +31,35 @@ impl Needed {
 }
 
 impl Overlay<'_> {
-    /// The failure of something that needs a file at `path`, where none is.
+    /// The error for a missing file at `path`.
     pub(super) fn missing(&self, path: &RelPath) -> Failure {
         self.suggest(path, Needed::File, not_found(path))
     }
 
-    /// The same of something that needs a folder there, and takes a file.
+    /// The error for a missing folder at `path` where a file would be accepted, too.
     pub(super) fn nothing_at(&self, path: &RelPath) -> Failure {
         self.suggest(path, Needed::Any, nothing_found(path))
     }
 
     fn suggest(&self, path: &RelPath, needed: Needed, failure: Failure) -> Failure {
-        match self.meant(path, needed) {
+        match self.guess(path, needed) {
             Some(meant) => failure.suggesting(format!("did you mean '{meant}'?")),
             None => failure,
         }
     }
 
-    /// The folder that was meant by a path where none is, most likely.
-    pub(super) fn meant_folder(&self, path: &RelPath) -> Option<RelPath> {
-        self.meant(path, Needed::Folder)
+    /// The folder that was probably meant by a missing path.
+    pub(super) fn guess_folder(&self, path: &RelPath) -> Option<RelPath> {
+        self.guess(path, Needed::Folder)
     }
 
-    /// The file that was meant by a path, most likely: the end of it, another with its name, one
-    /// that is spelled nearly so in its folder.
-    fn meant(&self, path: &RelPath, needed: Needed) -> Option<RelPath> {
+    /// The entry that was probably meant by a path: the end of the path, an entry elsewhere with the same name, or one
+    /// in the same folder with a similar name.
+    fn guess(&self, path: &RelPath, needed: Needed) -> Option<RelPath> {
         let is_there = |path: &RelPath| {
-            let way = self.way(path, Last::Follow).ok();
-            let found = way.and_then(|way| way.found);
-            found.is_some_and(|found| needed.is_met_by(found.is_folder()))
+            let location = self.resolve(path, FinalLink::Follow).ok();
+            let found = location.and_then(|location| location.found);
+            found.is_some_and(|found| needed.accepts(found.is_folder()))
         };
         let mut rest = path.as_str();
         while let Some((_, end)) = rest.split_once('/') {
@@ -70,8 +70,8 @@ impl Overlay<'_> {
         }
         let mut found: Vec<RelPath> = Vec::new();
         let own = split(path.as_str()).0;
-        let mut left = LOOKED_AT;
-        // Its own folder first, which may lie deep.
+        let mut left = SEARCHED_NAMES;
+        // The path's own folder first, since it can be deep.
         let mut folders = VecDeque::from([own.to_owned()]);
         folders.extend((!own.is_empty()).then(String::new));
         while let Some(folder) = folders.pop_front().filter(|_| left > 0) {
@@ -82,16 +82,16 @@ impl Overlay<'_> {
                 let prefix = place.as_ref().map_or(String::new(), |place| format!("{place}/"));
                 let Ok(full) = RelPath::parse(&format!("{prefix}{name}")) else { continue };
                 let may_be = folder == own || name.eq_ignore_ascii_case(path.name());
-                if may_be && needed.is_met_by(entry.is_dir) {
+                if may_be && needed.accepts(entry.is_dir) {
                     found.push(full.clone());
                 }
-                // What a tool keeps for itself is not meant, nor what was looked at first.
+                // Skip hidden folders, which belong to tools, and the folder searched first.
                 if entry.is_dir && !name.starts_with('.') && own != full.as_str() {
                     folders.push_back(full.to_string());
                 }
             }
         }
-        found.extend(self.made_near(own));
+        found.extend(self.created_near(own));
         found.sort();
         found.dedup();
         found.retain(is_there);
@@ -105,7 +105,7 @@ impl Overlay<'_> {
                 return several.iter().find(is_it).cloned();
             }
         }
-        // Names of one ending and another stem are often alike.
+        // Different names with the same extension are often similar, so only small distances count.
         let name = path.name();
         let most = (name.chars().count() / 3).min(2);
         let distance = |other: &&RelPath| strsim::damerau_levenshtein(other.name(), name);
@@ -117,14 +117,14 @@ impl Overlay<'_> {
         near.iter().filter(is_close).min_by_key(distance).cloned()
     }
 
-    /// The files that were made in it, also as they may stand in this folder.
-    fn made_near(&self, folder: &str) -> Vec<RelPath> {
+    /// The files created in the overlay, and the same names in this folder.
+    fn created_near(&self, folder: &str) -> Vec<RelPath> {
         let is_seen = |path: &RelPath| {
             let above = split(path.as_str()).0;
             folder == above || !above.split('/').any(|part| part.starts_with('.'))
         };
         let beside = |path: &RelPath| RelPath::parse(&format!("{folder}/{}", path.name())).ok();
-        let made = self.made_files();
+        let made = self.created_files();
         made.flat_map(|path| [is_seen(path).then(|| path.clone()), beside(path)])
             .flatten()
             .collect()

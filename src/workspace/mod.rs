@@ -84,7 +84,7 @@ pub struct Workspace {
     /// Whether what git obeys outside of `.git` is the person's alone too.
     git_obeys: bool,
     /// The repositories that the last walk found.
-    repositories: Mutex<Option<repository::Found>>,
+    repositories: Mutex<Option<repository::FoundRepositories>>,
 }
 
 /// What was read of a file.

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use cap_fs_ext::MetadataExt;
 
-use super::list::{Visited, Which};
-use super::locate::{Found, Last, Spot, Way, failed, is_own_state};
+use super::list::{EntryFilter, Visited};
+use super::locate::{DiskLocation, FinalLink, LocatedEntry, Location, failed, is_own_state};
 use super::overlay::Overlay;
 use super::plan::{digest, make_folders, not_durable};
 use super::repository::obeyed;
@@ -27,15 +27,15 @@ pub const MOVED_FILES: usize = 5_000;
 /// A move, ready to be made.
 pub struct MovePlan {
     asked: (RelPath, RelPath),
-    from: Spot,
-    to: Spot,
+    from: DiskLocation,
+    to: DiskLocation,
     effect: MoveEffect,
     /// Whether it is a folder.
     pub is_folder: bool,
 }
 
 /// What lies below a folder that is to be moved.
-pub(super) struct Below {
+pub(super) struct FolderContents {
     /// By the rest of their paths.
     pub(super) files: Vec<(RelPath, u64)>,
     pub(super) folders: Vec<RelPath>,
@@ -89,11 +89,11 @@ impl Workspace {
         Ok(MovePlan { asked: (path.clone(), to.clone()), from, to: target, effect, is_folder })
     }
 
-    pub(super) fn below(&self, real: &RelPath) -> Result<Below, Failure> {
+    pub(super) fn below(&self, real: &RelPath) -> Result<FolderContents, Failure> {
         let (folder, prefix) = self.open_folder(Some(real))?;
         let (mut files, mut folders, mut against) = (Vec::new(), Vec::new(), None);
         let mut all = String::new();
-        self.each_below(&folder, &prefix, Which::All, &mut |visited| {
+        self.each_below(&folder, &prefix, EntryFilter::All, &mut |visited| {
             let (path, size) = match &visited {
                 Visited::File(file) => (file.path, Some(file.size)),
                 Visited::Folder(path) => (*path, None),
@@ -124,11 +124,11 @@ impl Workspace {
         });
         let number = folder.dir_metadata().map_err(|e| failed("look at", real, &e))?.ino();
         let digest = Digest::of_link(format!("{number}\0{all}").as_bytes());
-        Ok(Below { files, folders, against, digest })
+        Ok(FolderContents { files, folders, against, digest })
     }
 
     /// Whether git obeys something of what is moved from one folder to another.
-    fn git_obeys_below(&self, below: &Below, ends: [Option<&RelPath>; 2]) -> bool {
+    fn git_obeys_below(&self, below: &FolderContents, ends: [Option<&RelPath>; 2]) -> bool {
         let files = ends
             .into_iter()
             .flatten()
@@ -142,7 +142,7 @@ impl Workspace {
 
     /// What stands at a real path: its number, and its digest if it is no folder.
     fn identity(&self, real: &RelPath) -> Result<Option<(u64, Option<Digest>)>, Failure> {
-        let spot = match self.locate(real, Last::Keep) {
+        let spot = match self.locate(real, FinalLink::Keep) {
             // A folder on the way is gone, or is none any more.
             Err(failure) if failure.kind == FailureKind::Execution => return Ok(None),
             spot => spot?,
@@ -172,7 +172,7 @@ impl Workspace {
     }
 }
 
-impl Below {
+impl FolderContents {
     /// Whether a folder in it, or the folder itself, is one that git could take for a repository.
     fn holds_repository(&self) -> bool {
         let all = self.files.iter().map(|(rest, _)| rest).chain(&self.folders);
@@ -188,13 +188,13 @@ impl Below {
 impl Overlay<'_> {
     /// Where something is moved from and to: it stands at the one, and may
     /// stand at the other.
-    fn ends(&self, path: &RelPath, to: &RelPath, permit: bool) -> Result<[Way; 2], Failure> {
-        let from = self.way_to_write(path, Last::Keep, permit)?;
+    fn ends(&self, path: &RelPath, to: &RelPath, permit: bool) -> Result<[Location; 2], Failure> {
+        let from = self.resolve_for_write(path, FinalLink::Keep, permit)?;
         if from.found.is_none() {
             return Err(self.nothing_at(path));
         }
         let target = self
-            .way_to_write(to, Last::Keep, permit)
+            .resolve_for_write(to, FinalLink::Keep, permit)
             .map_err(|failure| is_to_be_whole(failure, path, to))?;
         // A link to a folder is one to whoever names it.
         let stands = target.found.as_ref().map(|_| self.leads_to_folder(to));
@@ -212,18 +212,20 @@ impl Overlay<'_> {
     /// What can be told of a move before it is made; what is below a folder is as on disk.
     pub(super) fn look_at_move(&self, path: &RelPath, to: &RelPath) -> Look {
         let workspace = self.workspace;
-        let way = |path: &RelPath| {
-            let way = self.way(path, Last::Keep);
-            // Nobody is asked about what nobody can open.
-            let is_own = way.as_ref().is_err_and(is_own_state);
-            (way.ok(), is_own)
+        let resolved = |path: &RelPath| {
+            let location = self.resolve(path, FinalLink::Keep);
+            // Nobody can approve access to deaddrop's own state.
+            let is_own = location.as_ref().is_err_and(is_own_state);
+            (location.ok(), is_own)
         };
-        let ((target, to_own), (from, of_own)) = (way(to), way(path));
-        let is_obeyed = [&target, &from].into_iter().flatten().any(|way| self.is_obeyed(way));
-        let mut moved = MoveLook { to: target.map(|way| way.real), ..MoveLook::default() };
+        let ((target, to_own), (from, of_own)) = (resolved(to), resolved(path));
+        let is_obeyed =
+            [&target, &from].into_iter().flatten().any(|location| self.is_obeyed(location));
+        let mut moved =
+            MoveLook { to: target.map(|location| location.real), ..MoveLook::default() };
         let (mut real, mut size, mut inside) = (None, None, false);
         if let Some(from) = from {
-            if let Some(Found::OnDisk(found)) = &from.found
+            if let Some(LocatedEntry::OnDisk(found)) = &from.found
                 && found.is_dir()
                 && let Ok(below) = workspace.below(&from.real)
             {
@@ -256,7 +258,7 @@ impl Overlay<'_> {
     ) -> Result<Option<Detail>, Failure> {
         let [from, target] = self.ends(path, to, permit)?;
         let (real, target) = (from.real.clone(), target.real);
-        let Some(bytes) = self.held(path, &from)? else { return Ok(None) };
+        let Some(bytes) = self.bytes_in_memory(path, &from)? else { return Ok(None) };
         self.put(&real, None);
         self.put(&target, Some(bytes));
         Ok(Some(Detail::Moved { path: real, to: target, files: None }))

@@ -1,77 +1,76 @@
-//! The workspace seen through changes that were not made. Paths are walked by the same code as on
-//! disk, and each change is refused for the same reasons.
+//! The workspace as it would look after changes that are only in memory. Paths are resolved by the same code as on
+//! disk, and changes are refused for the same reasons.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::locate::{Found, Last, Way, already_exists, is_folder};
+use super::locate::{FinalLink, LocatedEntry, Location, already_exists, is_folder};
 use super::plan::digest;
 use super::{
     Contents, EDIT_LIMIT, Workspace, changed, editable, nothing_left_out, read_up_to, regular,
 };
 use crate::protocol::{Change, Detail, Digest, Existing, Failure, RelPath};
 
-/// Changes in memory, over a workspace that stays as it is.
+/// Changes in memory on top of an unchanged workspace.
 pub struct Overlay<'a> {
     pub(super) workspace: &'a Workspace,
-    /// By real path; None where a file or link would be gone. What stands on disk below one of
-    /// these is never looked at.
+    /// New contents by real path; None for a deleted file or link. Entries on disk below one of these are ignored.
     files: BTreeMap<String, (RelPath, Option<Vec<u8>>)>,
-    /// What stood at each place that was changed since changes were last taken.
+    /// The former state of each path changed since the last [`Overlay::take_changes`].
     before: BTreeMap<String, Option<Standing>>,
 }
 
-/// What the overlay has at a real path.
+/// What the overlay contains at a real path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cover {
     /// A file.
     File,
-    /// Nothing, whatever the disk has.
+    /// A deletion: nothing exists, even if it does on disk.
     Gone,
-    /// A folder, if the disk has none.
+    /// A folder, even if none exists on disk.
     Folder,
 }
 
-/// What stands at a place, as far as it can be shown.
+/// The state of a path, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     /// A file of these bytes.
     File(Vec<u8>),
     /// A file of more than [`EDIT_LIMIT`] bytes.
     Large,
-    /// A link to this.
+    /// A link with this target.
     Link(String),
 }
 
 /// A file that would be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewritten {
-    /// Which.
+    /// Its path.
     pub path: RelPath,
-    /// What stands there now, if anything.
+    /// Its current state; None if it does not exist.
     pub before: Option<Standing>,
-    /// What would stand there, if anything.
+    /// Its state after the change; None if it is deleted.
     pub after: Option<Standing>,
-    /// The step that runs a command then, counted from 1; None for the end of the reply.
+    /// The step, counted from 1, whose command would see this state; None for the end of the reply.
     pub by_step: Option<usize>,
 }
 
-/// A change of one file, thought out.
-pub(super) struct Draft {
-    pub(super) way: Way,
-    /// The new content; None where the file goes.
+/// A planned change to one file.
+pub(super) struct PlannedChange {
+    pub(super) location: Location,
+    /// The new content; None if the file is deleted.
     pub(super) content: Option<Vec<u8>>,
     pub(super) detail: Detail,
 }
 
 impl<'a> Overlay<'a> {
-    /// The workspace as it is.
+    /// An overlay without changes.
     pub fn new(workspace: &'a Workspace) -> Self {
         Self { workspace, files: BTreeMap::new(), before: BTreeMap::new() }
     }
 
-    /// Makes a file of `content`, or replaces the one that stands there; under a protected name only
-    /// where the person permits it.
+    /// Creates a file with `content`, or replaces an existing one; under a protected name only with the person's
+    /// permission (`permit`).
     pub fn create(
         &mut self,
         path: &RelPath,
@@ -79,7 +78,7 @@ impl<'a> Overlay<'a> {
         existing: Existing,
         permit: bool,
     ) -> Result<Detail, Failure> {
-        Ok(self.make(self.draft_create(path, content, existing, permit)?))
+        Ok(self.make(self.plan_create(path, content, existing, permit)?))
     }
 
     /// Changes part of a file.
@@ -89,81 +88,96 @@ impl<'a> Overlay<'a> {
         change: &Change,
         permit: bool,
     ) -> Result<Detail, Failure> {
-        Ok(self.make(self.draft_edit(path, change, permit)?.0))
+        Ok(self.make(self.plan_edit(path, change, permit)?.0))
     }
 
     /// Removes a file, or a link itself.
     pub fn delete(&mut self, path: &RelPath, permit: bool) -> Result<Detail, Failure> {
-        Ok(self.make(self.draft_delete(path, permit)?))
+        Ok(self.make(self.plan_delete(path, permit)?))
     }
 
-    fn make(&mut self, draft: Draft) -> Detail {
-        self.put(&draft.way.real, draft.content);
-        draft.detail
+    fn make(&mut self, planned: PlannedChange) -> Detail {
+        self.put(&planned.location.real, planned.content);
+        planned.detail
     }
 
-    pub(super) fn draft_create(
+    pub(super) fn plan_create(
         &self,
         path: &RelPath,
         content: &[u8],
         existing: Existing,
         permit: bool,
-    ) -> Result<Draft, Failure> {
-        let way = self.way_to_write(path, Last::Follow, permit)?;
-        if let Some(found) = &way.found {
+    ) -> Result<PlannedChange, Failure> {
+        let location = self.resolve_for_write(path, FinalLink::Follow, permit)?;
+        if let Some(found) = &location.found {
             if existing == Existing::Fail {
                 return Err(already_exists(path, found.is_folder()));
             }
-            self.require_readable(path, &way)?;
+            self.require_readable(path, &location)?;
             if existing.must_compare_with(content) {
-                nothing_left_out(path, content, &self.contents(path, &way, EDIT_LIMIT)?.bytes)?;
+                nothing_left_out(
+                    path,
+                    content,
+                    &self.contents(path, &location, EDIT_LIMIT)?.bytes,
+                )?;
             }
         }
         let bytes = content.len() as u64;
-        let detail =
-            Detail::Created { path: way.real.clone(), bytes, replaced: way.found.is_some() };
-        Ok(Draft { way, content: Some(content.to_vec()), detail })
+        let detail = Detail::Created {
+            path: location.real.clone(),
+            bytes,
+            replaced: location.found.is_some(),
+        };
+        Ok(PlannedChange { location, content: Some(content.to_vec()), detail })
     }
 
     /// Also returns the present content.
-    pub(super) fn draft_edit(
+    pub(super) fn plan_edit(
         &self,
         path: &RelPath,
         change: &Change,
         permit: bool,
-    ) -> Result<(Draft, Vec<u8>), Failure> {
-        let way = self.way_to_write(path, Last::Follow, permit)?;
-        editable(path, self.size(path, &way)?)?;
-        let old = self.contents(path, &way, EDIT_LIMIT)?.bytes;
-        let (content, detail) = changed(&way.real, &old, change)?;
-        Ok((Draft { way, content: Some(content), detail }, old))
+    ) -> Result<(PlannedChange, Vec<u8>), Failure> {
+        let location = self.resolve_for_write(path, FinalLink::Follow, permit)?;
+        editable(path, self.size(path, &location)?)?;
+        let old = self.contents(path, &location, EDIT_LIMIT)?.bytes;
+        let (content, detail) = changed(&location.real, &old, change)?;
+        Ok((PlannedChange { location, content: Some(content), detail }, old))
     }
 
-    pub(super) fn draft_delete(&self, path: &RelPath, permit: bool) -> Result<Draft, Failure> {
-        let way = self.way_to_write(path, Last::Keep, permit)?;
-        if !matches!(&way.found, Some(Found::OnDisk(found)) if found.is_symlink()) {
-            self.require_readable(path, &way)?;
+    pub(super) fn plan_delete(
+        &self,
+        path: &RelPath,
+        permit: bool,
+    ) -> Result<PlannedChange, Failure> {
+        let location = self.resolve_for_write(path, FinalLink::Keep, permit)?;
+        if !matches!(&location.found, Some(LocatedEntry::OnDisk(found)) if found.is_symlink()) {
+            self.require_readable(path, &location)?;
         }
-        let detail = Detail::Deleted { path: way.real.clone() };
-        Ok(Draft { way, content: None, detail })
+        let detail = Detail::Deleted { path: location.real.clone() };
+        Ok(PlannedChange { location, content: None, detail })
     }
 
-    /// Fails if the regular file at the end of a way cannot be read. Files above the limit are never read, so they pass.
-    fn require_readable(&self, path: &RelPath, way: &Way) -> Result<(), Failure> {
-        if self.size(path, way)? <= EDIT_LIMIT {
-            self.contents(path, way, 0)?;
+    /// Fails if a regular file cannot be read. Files too large to be stored are not checked.
+    fn require_readable(&self, path: &RelPath, location: &Location) -> Result<(), Failure> {
+        if self.size(path, location)? <= EDIT_LIMIT {
+            self.contents(path, location, 0)?;
         }
         Ok(())
     }
 
-    /// What identifies the content of what stands at the end of a way; None where nothing does.
-    pub(super) fn digest(&self, path: &RelPath, way: &Way) -> Result<Option<Digest>, Failure> {
-        match &way.found {
+    /// The digest of the content at a location; None if nothing exists.
+    pub(super) fn digest(
+        &self,
+        path: &RelPath,
+        location: &Location,
+    ) -> Result<Option<Digest>, Failure> {
+        match &location.found {
             None => Ok(None),
-            Some(Found::Folder) => Err(is_folder(path)),
-            Some(Found::File) => Ok(Some(Digest::of(self.made(&way.real)))),
-            Some(Found::OnDisk(found)) => {
-                let (folder, name) = way.place(path)?;
+            Some(LocatedEntry::Folder) => Err(is_folder(path)),
+            Some(LocatedEntry::File) => Ok(Some(Digest::of(self.created(&location.real)))),
+            Some(LocatedEntry::OnDisk(found)) => {
+                let (folder, name) = location.place(path)?;
                 digest(path, folder, name, found)
             }
         }
@@ -171,35 +185,39 @@ impl<'a> Overlay<'a> {
 
     /// Reads a file, at most its first `limit` bytes.
     pub fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
-        let way = self.way(path, Last::Follow)?;
-        self.size(path, &way)?;
-        self.contents(path, &way, limit)
+        let location = self.resolve(path, FinalLink::Follow)?;
+        self.size(path, &location)?;
+        self.contents(path, &location, limit)
     }
 
-    /// Fails where nothing would stand at a path, be it a file or a folder.
+    /// Checks that a file or a folder would exist at a path.
     ///
     /// # Errors
-    /// Nothing would, or it cannot be reached.
+    /// Nothing would exist, or it cannot be reached.
     pub fn stands(&self, path: &RelPath) -> Result<(), Failure> {
-        match self.way(path, Last::Follow) {
-            Ok(way) if way.found.is_none() => Err(self.nothing_at(path)),
+        match self.resolve(path, FinalLink::Follow) {
+            Ok(location) if location.found.is_none() => Err(self.nothing_at(path)),
             Err(failure) => self.workspace.start(path.into()).map(drop).map_err(|_| failure),
             Ok(_) => Ok(()),
         }
     }
 
-    /// The bytes of what would stand at the end of a way; None where it is no file that can be held.
-    pub(super) fn held(&self, path: &RelPath, way: &Way) -> Result<Option<Vec<u8>>, Failure> {
-        match &way.found {
-            Some(Found::File) => Ok(Some(self.made(&way.real).to_vec())),
-            Some(Found::OnDisk(found)) if found.is_file() && found.len() <= EDIT_LIMIT => {
-                Ok(Some(self.contents(path, way, EDIT_LIMIT)?.bytes))
+    /// The bytes of the file at a location; None if it is no file, or too large for memory.
+    pub(super) fn bytes_in_memory(
+        &self,
+        path: &RelPath,
+        location: &Location,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        match &location.found {
+            Some(LocatedEntry::File) => Ok(Some(self.created(&location.real).to_vec())),
+            Some(LocatedEntry::OnDisk(found)) if found.is_file() && found.len() <= EDIT_LIMIT => {
+                Ok(Some(self.contents(path, location, EDIT_LIMIT)?.bytes))
             }
             _ => Ok(None),
         }
     }
 
-    /// The files that would be changed since this was last called, by path.
+    /// The files changed since the last call, sorted by path.
     pub fn take_changes(&mut self) -> Vec<Rewritten> {
         let before = std::mem::take(&mut self.before);
         before
@@ -213,7 +231,7 @@ impl<'a> Overlay<'a> {
             .collect()
     }
 
-    /// What it has at a real path.
+    /// What the overlay contains at a real path; None if it does not affect it.
     pub(super) fn cover(&self, real: impl FnOnce() -> String) -> Option<Cover> {
         if self.files.is_empty() {
             return None;
@@ -227,48 +245,53 @@ impl<'a> Overlay<'a> {
         };
         match self.files.get(&real) {
             Some((_, Some(_))) => Some(Cover::File),
-            // A file that was made there and removed leaves its folder behind.
+            // A file that was created and deleted leaves its folder behind.
             _ if below() => Some(Cover::Folder),
             Some((_, None)) => Some(Cover::Gone),
             None => None,
         }
     }
 
-    /// The size of the regular file at the end of a way.
-    pub(super) fn size(&self, path: &RelPath, way: &Way) -> Result<u64, Failure> {
-        match &way.found {
+    /// The size of the regular file at a location.
+    pub(super) fn size(&self, path: &RelPath, location: &Location) -> Result<u64, Failure> {
+        match &location.found {
             None => Err(self.missing(path)),
-            Some(Found::Folder) => Err(is_folder(path)),
-            Some(Found::OnDisk(found)) => Ok(regular(path, found)?.len()),
-            Some(Found::File) => Ok(self.made(&way.real).len() as u64),
+            Some(LocatedEntry::Folder) => Err(is_folder(path)),
+            Some(LocatedEntry::OnDisk(found)) => Ok(regular(path, found)?.len()),
+            Some(LocatedEntry::File) => Ok(self.created(&location.real).len() as u64),
         }
     }
 
-    fn contents(&self, path: &RelPath, way: &Way, limit: u64) -> Result<Contents, Failure> {
-        let (bytes, size) = if matches!(way.found, Some(Found::File)) {
-            let made = self.made(&way.real);
-            let shown = usize::try_from(limit).unwrap_or(usize::MAX).min(made.len());
-            (made[..shown].to_vec(), made.len() as u64)
+    fn contents(
+        &self,
+        path: &RelPath,
+        location: &Location,
+        limit: u64,
+    ) -> Result<Contents, Failure> {
+        let (bytes, size) = if matches!(location.found, Some(LocatedEntry::File)) {
+            let created = self.created(&location.real);
+            let shown = usize::try_from(limit).unwrap_or(usize::MAX).min(created.len());
+            (created[..shown].to_vec(), created.len() as u64)
         } else {
-            let (folder, name) = way.place(path)?;
+            let (folder, name) = location.place(path)?;
             read_up_to(path, folder, name, limit)?
         };
-        Ok(Contents { path: way.real.clone(), bytes, size, lines: None })
+        Ok(Contents { path: location.real.clone(), bytes, size, lines: None })
     }
 
-    pub(super) fn made(&self, real: &RelPath) -> &[u8] {
+    pub(super) fn created(&self, real: &RelPath) -> &[u8] {
         self.files.get(real.as_str()).and_then(|(_, after)| after.as_deref()).unwrap_or_default()
     }
 
-    /// The files that there are only here, by real path.
-    pub(super) fn made_files(&self) -> impl Iterator<Item = &RelPath> {
+    /// The files that exist only in the overlay, by real path.
+    pub(super) fn created_files(&self) -> impl Iterator<Item = &RelPath> {
         self.files.values().filter(|(_, after)| after.is_some()).map(|(path, _)| path)
     }
 
     pub(super) fn put(&mut self, real: &RelPath, after: Option<Vec<u8>>) {
         if !self.before.contains_key(real.as_str()) {
             let before = match self.files.get(real.as_str()) {
-                Some((_, made)) => made.as_deref().map(shown),
+                Some((_, created)) => created.as_deref().map(shown),
                 None => standing(self.workspace, real),
             };
             self.before.insert(real.as_str().to_owned(), before);
@@ -277,7 +300,7 @@ impl<'a> Overlay<'a> {
     }
 }
 
-/// A file of these bytes, as far as it can be shown.
+/// The state of a file with these bytes.
 fn shown(bytes: &[u8]) -> Standing {
     match bytes.len() as u64 {
         ..=EDIT_LIMIT => Standing::File(bytes.to_vec()),
@@ -285,10 +308,10 @@ fn shown(bytes: &[u8]) -> Standing {
     }
 }
 
-/// What stands on disk at a real path; None also where that can no longer be said.
+/// The state on disk at a real path; None if nothing exists, or the state can no longer be determined.
 fn standing(workspace: &Workspace, real: &RelPath) -> Option<Standing> {
-    let spot = workspace.locate(real, Last::Keep).ok()?;
-    // Where a link on the way would be gone, what is beyond it is another file.
+    let spot = workspace.locate(real, FinalLink::Keep).ok()?;
+    // If the overlay has deleted a link of this path, the path now leads to another file.
     if spot.real != *real {
         return None;
     }

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use super::locate::{Found, Last};
+use super::locate::{FinalLink, LocatedEntry};
 use super::overlay::Overlay;
 use super::{Contents, READ_LIMIT, open_to_read};
 use crate::protocol::{Failure, Lines, Mistake, Part, RelPath};
@@ -25,14 +25,14 @@ impl Overlay<'_> {
                 return Ok(text);
             }
         }
-        let way = self.way(path, Last::Follow)?;
-        let size = self.size(path, &way)?;
-        if matches!(way.found, Some(Found::File)) {
-            return of_reader(&way.real, self.made(&way.real), size, part);
+        let location = self.resolve(path, FinalLink::Follow)?;
+        let size = self.size(path, &location)?;
+        if matches!(location.found, Some(LocatedEntry::File)) {
+            return of_reader(&location.real, self.created(&location.real), size, part);
         }
-        let (folder, name) = way.place(path)?;
+        let (folder, name) = location.place(path)?;
         let (file, size) = open_to_read(path, folder, name)?;
-        of_reader(&way.real, file, size, part)
+        of_reader(&location.real, file, size, part)
     }
 }
 

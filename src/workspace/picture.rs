@@ -30,7 +30,7 @@ pub struct Picture<'w> {
 
 /// One row of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Row<'w> {
+pub enum PictureRow<'w> {
     /// A file that stands for itself.
     File(Listed<'w>),
     /// A folder whose files do not.
@@ -139,11 +139,11 @@ impl<'w> Picture<'w> {
     ///
     /// # Panics
     /// There are not so many.
-    pub fn row(&self, n: usize) -> Row<'w> {
+    pub fn row(&self, n: usize) -> PictureRow<'w> {
         let files = self.walk.files().len();
         match self.rows[n] {
-            file if file < files => Row::File(self.walk.file(file)),
-            product => Row::Product(self.products[product - files]),
+            file if file < files => PictureRow::File(self.walk.file(file)),
+            product => PictureRow::Product(self.products[product - files]),
         }
     }
 

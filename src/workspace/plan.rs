@@ -13,9 +13,9 @@ use cap_std::fs::{
 use rustix::fs::{AtFlags, Gid, Uid, chownat};
 use rustix::path::Arg;
 
-use super::locate::{Last, Spot, failed};
+use super::locate::{DiskLocation, FinalLink, failed};
 use super::modes::without_set_ids;
-use super::overlay::Draft;
+use super::overlay::PlannedChange;
 use super::walk::detailed::FileStat;
 use super::{EDIT_LIMIT, Workspace, read_up_to, sync};
 use crate::atomic;
@@ -33,7 +33,7 @@ const HELD: usize = 8 << 20;
 pub struct Plan {
     asked: RelPath,
     permit: bool,
-    spot: Spot,
+    spot: DiskLocation,
     /// The new content; None where the file goes.
     content: Option<Vec<u8>>,
     effect: FileEffect,
@@ -50,8 +50,8 @@ impl Workspace {
         permit: bool,
     ) -> Result<Plan, Failure> {
         let overlay = self.as_is();
-        let draft = overlay.draft_create(path, content, existing, permit)?;
-        let before = overlay.digest(path, &draft.way)?;
+        let draft = overlay.plan_create(path, content, existing, permit)?;
+        let before = overlay.digest(path, &draft.location)?;
         draft.plan(path, permit, before)
     }
 
@@ -62,32 +62,37 @@ impl Workspace {
         change: &Change,
         permit: bool,
     ) -> Result<Plan, Failure> {
-        let (draft, old) = self.as_is().draft_edit(path, change, permit)?;
+        let (draft, old) = self.as_is().plan_edit(path, change, permit)?;
         draft.plan(path, permit, Some(Digest::of(&old)))
     }
 
     /// Plans to remove a file, or a link itself rather than what it leads to. Never a folder.
     pub fn plan_delete(&self, path: &RelPath, permit: bool) -> Result<Plan, Failure> {
         let overlay = self.as_is();
-        let draft = overlay.draft_delete(path, permit)?;
-        let before = overlay.digest(path, &draft.way)?;
+        let draft = overlay.plan_delete(path, permit)?;
+        let before = overlay.digest(path, &draft.location)?;
         draft.plan(path, permit, before)
     }
 
-    fn locate_to_write(&self, path: &RelPath, last: Last, permit: bool) -> Result<Spot, Failure> {
-        self.as_is().way_to_write(path, last, permit)?.on_disk(path)
+    fn locate_to_write(
+        &self,
+        path: &RelPath,
+        last: FinalLink,
+        permit: bool,
+    ) -> Result<DiskLocation, Failure> {
+        self.as_is().resolve_for_write(path, last, permit)?.on_disk(path)
     }
 
     /// What stands at a real path now, as [`FileEffect`] has it; None where nothing does.
     pub fn digest(&self, real: &RelPath) -> Result<Option<Digest>, Failure> {
         let overlay = self.as_is();
-        overlay.digest(real, &overlay.way(real, Last::Keep)?)
+        overlay.digest(real, &overlay.resolve(real, FinalLink::Keep)?)
     }
 
     /// Removes the temporary file that an effect named, if it is still there.
     pub fn remove_temporary(&self, effect: &FileEffect) -> Result<(), Failure> {
         let Some(temporary) = &effect.temporary else { return Ok(()) };
-        let spot = self.locate(&effect.path, Last::Keep)?;
+        let spot = self.locate(&effect.path, FinalLink::Keep)?;
         match spot.folder.remove_file(temporary) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
                 Err(failed("remove the temporary file of", &effect.path, &e))
@@ -97,11 +102,11 @@ impl Workspace {
     }
 }
 
-impl Draft {
+impl PlannedChange {
     /// Its plan; `before` is the digest of the present content.
     fn plan(self, path: &RelPath, permit: bool, before: Option<Digest>) -> Result<Plan, Failure> {
-        let Self { way, content, detail } = self;
-        let spot = way.on_disk(path)?;
+        let Self { location, content, detail } = self;
+        let spot = location.on_disk(path)?;
         let temporary =
             content.is_some().then(|| format!(".deaddrop-{}.tmp", uuid::Uuid::new_v4().simple()));
         let after = content.as_deref().map(Digest::of);
@@ -187,19 +192,20 @@ impl Plan {
 
     /// Whether what stands in its place is what it was planned for.
     fn is_as_planned(&self, workspace: &Workspace) -> bool {
-        let last = if self.effect.after.is_some() { Last::Follow } else { Last::Keep };
+        let last = if self.effect.after.is_some() { FinalLink::Follow } else { FinalLink::Keep };
         let Ok(now) = workspace.locate_to_write(&self.asked, last, self.permit) else {
             return false;
         };
-        let folder = |spot: &Spot| spot.folder.dir_metadata().map(|f| (f.dev(), f.ino())).ok();
-        let found = |spot: &Spot| spot.found.as_ref().map(FileStat::of);
+        let folder =
+            |spot: &DiskLocation| spot.folder.dir_metadata().map(|f| (f.dev(), f.ino())).ok();
+        let found = |spot: &DiskLocation| spot.found.as_ref().map(FileStat::of);
         (&now.real, &now.missing) == (&self.spot.real, &self.spot.missing)
             && folder(&now) == folder(&self.spot)
             && found(&now) == found(&self.spot)
     }
 
     fn put_in_place(&self) -> Result<Detail, Failure> {
-        let Spot { folder, name, .. } = &self.spot;
+        let DiskLocation { folder, name, .. } = &self.spot;
         let done = match &self.effect.temporary {
             Some(temporary) => folder.rename(temporary, folder, name),
             None => folder.remove_file(name),

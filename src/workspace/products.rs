@@ -18,24 +18,24 @@ use serde::Deserialize;
 use super::names::split;
 
 /// The names, from `data/products.toml`.
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
+static TABLE: LazyLock<ProductTable> = LazyLock::new(|| {
     toml::from_str(include_str!("data/products.toml")).expect("a table of this crate")
 });
 
 #[derive(Deserialize)]
-struct Table {
+struct ProductTable {
     named: Vec<String>,
     usual: Vec<String>,
     made_endings: Vec<String>,
     by_products: Vec<String>,
     by_product_endings: Vec<String>,
-    sign: Vec<Sign>,
+    sign: Vec<ProductMarker>,
 }
 
 /// What shows that a folder of a usual name is made by a tool. A pattern is a name, or begins or ends
 /// with a `*`.
 #[derive(Deserialize)]
-pub(crate) struct Sign {
+pub(crate) struct ProductMarker {
     folder: String,
     /// One of these stands beside it; empty: whatever does.
     #[serde(default)]
@@ -108,11 +108,11 @@ fn is_made(name: &str) -> bool {
 }
 
 /// The signs by which a folder of this name is known.
-pub(crate) fn signs(name: &str) -> impl Iterator<Item = &'static Sign> {
+pub(crate) fn signs(name: &str) -> impl Iterator<Item = &'static ProductMarker> {
     TABLE.sign.iter().filter(move |sign| sign.folder == name)
 }
 
-/// Whether a name fits a pattern of a [`Sign`].
+/// Whether a name fits a pattern of a [`ProductMarker`].
 pub(crate) fn fits(name: &str, pattern: &str) -> bool {
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(end), _) => name.len() > end.len() && name.ends_with(end),

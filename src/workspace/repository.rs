@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Workspace;
-use super::locate::{self, Last, Way};
+use super::locate::{self, FinalLink, Location};
 use super::names::{escaped, shown, split};
 use super::overlay::{Cover, Overlay};
 use super::walk::Walk;
@@ -24,7 +24,7 @@ const COUNTS: (Duration, u32) = (Duration::from_secs(1), 20);
 
 /// The repositories that a walk found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundRepositories {
     folders: Vec<String>,
     until: Instant,
 }
@@ -89,29 +89,29 @@ pub(super) fn obeyed(path: &RelPath, place: &str) -> Failure {
 
 impl Overlay<'_> {
     /// Refuses to write what git obeys, or would obey with it.
-    pub(super) fn refuse_obeyed(&self, path: &RelPath, way: &Way) -> Result<(), Failure> {
-        match self.obeyed_at(way) {
+    pub(super) fn refuse_obeyed(&self, path: &RelPath, location: &Location) -> Result<(), Failure> {
+        match self.obeyed_at(location) {
             None => Ok(()),
             Some((place, _)) => Err(obeyed(path, if place.is_empty() { "." } else { &place })),
         }
     }
 
     /// Whether git obeys what stands there, or would obey it then.
-    pub(super) fn is_obeyed(&self, way: &Way) -> bool {
-        self.obeyed_at(way).is_some()
+    pub(super) fn is_obeyed(&self, location: &Location) -> bool {
+        self.obeyed_at(location).is_some()
     }
 
     /// The repository, or the file or folder that git's settings name, that is or holds what is at the end of a
     /// way, or lies in it; and whether it is such a file or folder.
-    fn obeyed_at(&self, way: &Way) -> Option<(String, bool)> {
+    fn obeyed_at(&self, location: &Location) -> Option<(String, bool)> {
         let workspace = self.workspace;
         if !workspace.git_obeys {
             return None;
         }
-        let names: Vec<&str> = way.real.components().collect();
+        let names: Vec<&str> = location.real.components().collect();
         let stands = |n: usize, name: &str| {
             let cover = self.cover(|| [&names[..n], &[name]].concat().join("/"));
-            let found = || way.folders.get(n)?.as_ref()?.symlink_metadata(name).ok();
+            let found = || location.folders.get(n)?.as_ref()?.symlink_metadata(name).ok();
             match cover {
                 Some(Cover::Gone) => false,
                 Some(Cover::File | Cover::Folder) => true,
@@ -129,8 +129,8 @@ impl Overlay<'_> {
             let place: Vec<String> = place.split('/').map(folded).collect();
             place.starts_with(&written) || written.starts_with(&place)
         });
-        let is_folder = way.found.as_ref().is_some_and(locate::Found::is_folder);
-        let itself = || Some(way.real.to_string()).filter(|path| !is_folder && git.name(path));
+        let is_folder = location.found.as_ref().is_some_and(locate::LocatedEntry::is_folder);
+        let itself = || Some(location.real.to_string()).filter(|path| !is_folder && git.name(path));
         Some((place.cloned().or_else(itself)?, true))
     }
 }
@@ -145,7 +145,7 @@ impl Workspace {
     /// the person's; and whether a setting does.
     pub(super) fn obeyed_around(&self, real: &RelPath) -> Option<(usize, bool)> {
         let overlay = self.as_is();
-        let (place, is_named) = overlay.obeyed_at(&overlay.way(real, Last::Keep).ok()?)?;
+        let (place, is_named) = overlay.obeyed_at(&overlay.resolve(real, FinalLink::Keep).ok()?)?;
         let names = place.split('/').filter(|name| !name.is_empty()).count();
         Some((names.saturating_sub(usize::from(is_named)), is_named))
     }
@@ -172,7 +172,7 @@ impl Workspace {
     pub(super) fn note_repositories(&self, walk: &Walk, took: Duration) {
         let until = Instant::now() + COUNTS.0.max(took * COUNTS.1);
         let folders = walk.obeyed().map(shown).collect();
-        let found = Some(Found { folders, until });
+        let found = Some(FoundRepositories { folders, until });
         *self.repositories.lock().unwrap_or_else(PoisonError::into_inner) = found;
     }
 

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::session::log::{self, LogEntry};
 use crate::session::record::Undoing;
-use crate::workspace::checkpoint::{Change, composed, reversed};
+use crate::workspace::checkpoint::{TreeChange, compose, reverse};
 
 /// Which of the places that were changed since other turns changed.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Engine {
         &mut self,
         id: &str,
         turns: &[&LogEntry],
-        changes: &[Change],
+        changes: &[TreeChange],
         conflicts: &[String],
     ) -> ConflictOwners {
         let mut owners = ConflictOwners::default();
@@ -69,14 +69,16 @@ impl Engine {
             let mut met = BTreeSet::new();
             let mut oldest = None;
             for entry in later.filter(|entry| !entry.records.is_empty()) {
-                let Ok(Some(theirs)) = self.checkpoints.composed(&entry.records) else { continue };
+                let Ok(Some(theirs)) = self.checkpoints.read_composed(&entry.records) else {
+                    continue;
+                };
                 for change in theirs {
                     let Some(shown) = wanted.get(change.path.as_str()) else { continue };
                     if !met.insert(change.path.clone()) {
                         continue;
                     }
                     let after = change.after.as_ref();
-                    let stands = self.checkpoints.stands(&self.workspace, &change.path, after);
+                    let stands = self.checkpoints.is_still(&self.workspace, &change.path, after);
                     if !stands.unwrap_or_default() {
                         continue;
                     }
@@ -117,16 +119,16 @@ impl Engine {
             entries => entries?,
         };
         for entry in entries.iter().filter(|entry| undoing.turns.contains(&entry.sequence)) {
-            match self.checkpoints.composed(&entry.records) {
+            match self.checkpoints.read_composed(&entry.records) {
                 Err(_) if again => {}
                 part => parts.extend(part?),
             }
         }
-        let mut changes = composed(parts);
+        let mut changes = compose(parts);
         if undoing.redid.is_none() {
-            changes = reversed(changes);
+            changes = reverse(changes);
         }
-        let mut others = self.checkpoints.others(&self.workspace, &changes, again)?;
+        let mut others = self.checkpoints.changed_since(&self.workspace, &changes, again)?;
         let left: BTreeSet<&String> = left.iter().map(|(path, _)| path).collect();
         others.retain(|path| !left.contains(path));
         Ok(others)

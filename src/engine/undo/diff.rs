@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::session::log::{self, LogEntry};
 use crate::session::{Changed, Ignored, Session};
 use crate::settings::Config;
-use crate::workspace::checkpoint::{Change, Store, TreeEntry, composed};
+use crate::workspace::checkpoint::{CheckpointStore, TreeChange, TreeEntry, compose};
 use crate::workspace::overlay::Standing;
 
 /// Which turns are shown.
@@ -29,10 +29,10 @@ pub struct TurnDiff<'a> {
     /// The outbox that the last of them answered.
     pub last: u32,
     /// What they come to, by path.
-    pub changes: Vec<Change>,
+    pub changes: Vec<TreeChange>,
     /// The turns.
     of: &'a [RecordedTurn],
-    store: &'a Store,
+    store: &'a CheckpointStore,
 }
 
 impl TurnDiff<'_> {
@@ -49,7 +49,7 @@ impl TurnDiff<'_> {
         Ok(match what {
             None | Some(TreeEntry::Folder { .. }) => None,
             Some(TreeEntry::Link { target }) => Some(Standing::Link(target.clone())),
-            Some(TreeEntry::Unkept { .. }) => Some(Standing::Large),
+            Some(TreeEntry::NotStored { .. }) => Some(Standing::Large),
             Some(TreeEntry::File { blob, .. }) => {
                 let bytes = self.store.blobs.read(blob)?.ok_or_else(|| gone(self.turn_of(blob)))?;
                 Some(Standing::File(bytes))
@@ -66,7 +66,7 @@ impl TurnDiff<'_> {
     fn turn_of(&self, content: &BlobId) -> u32 {
         let names = |turn: &&RecordedTurn| {
             let records = turn.records.as_deref().unwrap_or_default();
-            let changes = self.store.composed(records).ok().flatten().unwrap_or_default();
+            let changes = self.store.read_composed(records).ok().flatten().unwrap_or_default();
             changes.iter().any(|change| change.blobs().any(|blob| blob == content))
         };
         self.of.iter().find(names).map_or(self.last, |turn| turn.sequence)
@@ -87,7 +87,7 @@ pub struct TurnDiffs {
     id: String,
     /// In their order.
     all: Vec<RecordedTurn>,
-    store: Store,
+    store: CheckpointStore,
 }
 
 impl TurnDiffs {
@@ -153,9 +153,9 @@ impl TurnDiffs {
                 ))
                 .with_code("not-recorded")
             })?;
-            parts.push(self.store.composed(records)?.ok_or_else(|| gone(*sequence))?);
+            parts.push(self.store.read_composed(records)?.ok_or_else(|| gone(*sequence))?);
         }
-        let mut changes = composed(parts);
+        let mut changes = compose(parts);
         changes.retain(|change| change.before != change.after);
         Ok(TurnDiff { first: *first, last: *last, changes, of, store: &self.store })
     }

@@ -10,7 +10,8 @@ use crate::session::log;
 use crate::session::store::Store as Sessions;
 use crate::settings::Config;
 use crate::workspace::checkpoint::{
-    Change, IgnoredLimits, Needs, NotStored, Store, Turns, composed, unrestorable,
+    BlobNeeds, CheckpointStore, IgnoredLimits, NotStored, RecordedTurns, TreeChange, compose,
+    unrestorable,
 };
 
 /// Of the most that is kept, so many tenths are left when it was too much: else each turn would have to
@@ -35,12 +36,12 @@ pub struct KeptTurn {
 }
 
 /// What is kept for the checkpoints of a project.
-pub(in crate::engine) fn store(config: &Config) -> Store {
+pub(in crate::engine) fn store(config: &Config) -> CheckpointStore {
     let folder = config.sessions.join("checkpoints");
     let (file, all) = (config.checkpoint_ignored_file_bytes, config.checkpoint_ignored_bytes);
     let (limit, ignored) = (config.checkpoint_max_bytes, IgnoredLimits { file, all });
-    let store = Store::new(&folder, config.checkpoint_file_bytes, ignored, limit);
-    store.with_turns(Box::new(Logs { config: config.clone() }))
+    let store = CheckpointStore::new(&folder, config.checkpoint_file_bytes, ignored, limit);
+    store.with_recorded_turns(Box::new(Logs { config: config.clone() }))
 }
 
 /// The turns of a project, as their logs tell them.
@@ -49,24 +50,24 @@ struct Logs {
     config: Config,
 }
 
-impl Turns for Logs {
-    fn needs(&self, store: &Store) -> Result<Needs> {
+impl RecordedTurns for Logs {
+    fn needs(&self, store: &CheckpointStore) -> Result<BlobNeeds> {
         let always = waiting(&Sessions::new(&self.config.sessions), store)?;
         let all = all(&self.config, store)?.into_iter().filter(|kept| kept.is_whole);
-        Ok(Needs { always, turns: all.map(|kept| (kept.records, kept.needs)).collect() })
+        Ok(BlobNeeds { always, turns: all.map(|kept| (kept.records, kept.needs)).collect() })
     }
 }
 
 /// What waits for a decision: it is needed when the turn goes on.
-fn waiting(sessions: &Sessions, store: &Store) -> Result<BTreeSet<BlobId>> {
+fn waiting(sessions: &Sessions, store: &CheckpointStore) -> Result<BTreeSet<BlobId>> {
     let waiting = sessions.pending()?;
     let mut needed = BTreeSet::new();
     for changed in waiting.iter().filter_map(|session| session.changed.as_deref()) {
         needed.extend(changed.rules.clone());
         for record in &changed.records {
             needed.insert(record.clone());
-            let changes = store.recorded(record)?.unwrap_or_default();
-            needed.extend(changes.iter().flat_map(Change::blobs).cloned());
+            let changes = store.read_changes(record)?.unwrap_or_default();
+            needed.extend(changes.iter().flat_map(TreeChange::blobs).cloned());
         }
     }
     Ok(needed)
@@ -80,7 +81,7 @@ pub fn kept_turns(config: &Config) -> Result<(Vec<KeptTurn>, u64)> {
     Ok((kept, store.blobs.all().iter().map(|(_, length)| length).sum()))
 }
 
-fn all(config: &Config, store: &Store) -> Result<Vec<KeptTurn>> {
+fn all(config: &Config, store: &CheckpointStore) -> Result<Vec<KeptTurn>> {
     let mut all = Vec::new();
     for id in Sessions::new(&config.sessions).ids()? {
         for entry in log::read(&config.sessions, &id)? {
@@ -91,13 +92,13 @@ fn all(config: &Config, store: &Store) -> Result<Vec<KeptTurn>> {
             let mut needs: BTreeSet<BlobId> = BTreeSet::new();
             for record in &entry.records {
                 needs.insert(record.clone());
-                if let Some(changes) = store.recorded(record)? {
-                    needs.extend(changes.iter().flat_map(Change::blobs).cloned());
+                if let Some(changes) = store.read_changes(record)? {
+                    needs.extend(changes.iter().flat_map(TreeChange::blobs).cloned());
                     parts.push(changes);
                 }
             }
             let is_whole = parts.len() == entry.records.len();
-            let changes = composed(parts);
+            let changes = compose(parts);
             let without_room =
                 unrestorable(&changes).iter().filter(|(_, why)| *why == NotStored::Room).count();
             let (session, sequence, at) = (id.clone(), entry.sequence, entry.at);

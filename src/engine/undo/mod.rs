@@ -27,7 +27,7 @@ use crate::session::log::{self, LogEntry};
 use crate::session::record::{Begin, Record, Undoing};
 use crate::session::{self, Session};
 use crate::text::count;
-use crate::workspace::checkpoint::{Change, TreeEntry, UndoPlan, composed, reversed};
+use crate::workspace::checkpoint::{TreeChange, TreeEntry, UndoPlan, compose, reverse};
 use conflicts::ConflictOwners;
 use select::{Selection, passed_over, select};
 
@@ -87,9 +87,9 @@ impl Engine {
         let mut changes = self.changes_of(&turns)?;
         let recovered = turns.iter().filter(|turn| turn.recovered);
         let recovered: Vec<u32> = recovered.map(|turn| turn.sequence).collect();
-        let mixed = changes.iter().filter(|change| change.mixed).map(Change::shown);
+        let mixed = changes.iter().filter(|change| change.mixed).map(TreeChange::shown);
         let mixed: Vec<String> = mixed.filter(|_| !recovered.is_empty()).collect();
-        changes = reversed(changes);
+        changes = reverse(changes);
         let plan = self.checkpoints.plan(&self.workspace, changes.clone(), force)?;
         let owners = match plan.conflicts.as_slice() {
             [] => ConflictOwners::default(),
@@ -113,8 +113,8 @@ impl Engine {
             observer.event(Event::Warning(&warning));
         }
         let aside = put_aside(&plan, &owners, &brings_back(&session, redid.is_none()), &session);
-        let plan = self.checkpoints.note(&plan)?;
-        self.checkpoints.settle()?;
+        let plan = self.checkpoints.add_json(&plan)?;
+        self.checkpoints.sync()?;
         if let Some(aside) = aside {
             observer.event(Event::Warning(&aside));
         }
@@ -139,7 +139,7 @@ impl Engine {
     }
 
     /// All that these turns changed, as one list.
-    fn changes_of(&self, turns: &[&LogEntry]) -> Result<Vec<Change>> {
+    fn changes_of(&self, turns: &[&LogEntry]) -> Result<Vec<TreeChange>> {
         let mut parts = Vec::new();
         for turn in turns {
             if turn.changed.is_none() {
@@ -149,10 +149,10 @@ impl Engine {
                 ))
                 .with_code("not-recorded"));
             }
-            let changes = self.checkpoints.composed(&turn.records)?;
+            let changes = self.checkpoints.read_composed(&turn.records)?;
             parts.push(changes.ok_or_else(|| diff::gone(turn.sequence))?);
         }
-        Ok(composed(parts))
+        Ok(compose(parts))
     }
 
     /// Puts back what the plan of a turn says, or what is left of it. Returns the session after the turn.
@@ -194,13 +194,13 @@ impl Engine {
         self.journal.append(&Record::Restored { left: back.left.clone() }.to_line())?;
         // What was put back before a stop and is another now, the person has changed since. It counts as
         // put back, so that a redo names it.
-        let done = restored.made(plan.changes, recovered);
+        let done = restored.changes_made(plan.changes, recovered);
         let mut records = Vec::new();
         if !done.is_empty() {
-            records.push(self.checkpoints.note(&done)?);
+            records.push(self.checkpoints.add_json(&done)?);
         }
-        self.checkpoints.settle()?;
-        self.checkpoints.note_size();
+        self.checkpoints.sync()?;
+        self.checkpoints.save_size();
         let mut changed = changes::describe(&self.checkpoints, &done, records);
         changed.back = Some(Box::new(back));
         let mut session = begin.session.clone();
@@ -211,7 +211,7 @@ impl Engine {
 
     /// What was put back is another file than the model has seen, whenever it saw it: no edit goes by its
     /// lines before it has seen them again.
-    fn mark_outdated(&self, session: &mut Session, done: &[Change]) {
+    fn mark_outdated(&self, session: &mut Session, done: &[TreeChange]) {
         let files = done.iter().filter(|change| {
             matches!(change.after, Some(TreeEntry::File { .. } | TreeEntry::Link { .. }))
         });
@@ -252,7 +252,7 @@ fn put_aside(
     again: &str,
     session: &Session,
 ) -> Option<String> {
-    let planned: BTreeSet<String> = plan.changes.iter().map(Change::shown).collect();
+    let planned: BTreeSet<String> = plan.changes.iter().map(TreeChange::shown).collect();
     let aside: Vec<&String> =
         plan.conflicts.iter().filter(|path| planned.contains(*path)).collect();
     if aside.is_empty() {

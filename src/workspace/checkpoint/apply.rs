@@ -1,9 +1,8 @@
-//! Carries out an [`UndoPlan`]. Each place is looked at again just before it is touched, and is left alone where
-//! something else stands there than was planned for. What stands somewhere tells whether it is done, so all of it
-//! can be repeated after a hard stop.
+//! Carries out an [`UndoPlan`]. Each path is checked again just before it is changed, and skipped if it is not as the
+//! plan expects. The workspace itself shows which changes are done, so everything can be repeated after a hard stop.
 //!
-//! Each file is on disk under a temporary name before it takes its place. Few are synced one by one; of many a
-//! batch is written, synced at once with its file system, and renamed.
+//! Each file is on disk under a temporary name before it is renamed to its path. A few files are synced one by one;
+//! many are written in batches, and each batch is synced at once with its file system.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -12,9 +11,9 @@ use std::io;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 
 use super::merge::ONLY_COPY;
-use super::scan::is_closed;
+use super::scan::is_unreadable_mode;
 use super::tree::{Identity, is_folder, is_same};
-use super::{Change, Store, TreeEntry, UndoPlan};
+use super::{CheckpointStore, TreeChange, TreeEntry, UndoPlan};
 use crate::atomic::{self, rename_new};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
@@ -25,31 +24,31 @@ use crate::workspace::plan::{give_to_owner, put};
 use crate::workspace::walk::detailed::FileStat;
 use crate::workspace::{Workspace, sync};
 
-/// More files than these are synced in batches, before any of them gets its name.
+/// More files than this are synced in batches, before any of them is renamed to its path.
 const FEW: usize = 48;
-/// The most files and about the most bytes of a batch: they need room beside what is there.
+/// The most files and about the most bytes in a batch: the disk needs room for them beside the current files.
 const BATCH: (usize, u64) = (2000, 64 << 20);
 
-/// What became of a plan.
+/// The result of carrying out a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Restored {
-    /// What could not be put back, by its path for people, and why.
+pub struct RestoreReport {
+    /// What could not be restored: its path for messages, and why.
     pub left: Vec<(String, String)>,
-    /// The numbers of these changes.
-    pub undone: BTreeSet<usize>,
-    /// Those of them that were not made since something else stands there than the plan says.
-    pub met: BTreeSet<usize>,
+    /// The indexes of the changes that were not made.
+    pub skipped: BTreeSet<usize>,
+    /// Those of them whose paths have changed since the plan was made.
+    pub conflicting: BTreeSet<usize>,
 }
 
-impl Restored {
-    /// Which of the planned changes were made. After a stop (`recovered`) also those that were made before it
-    /// and are others now, since somebody has changed them.
-    pub fn made(&self, planned: Vec<Change>, recovered: bool) -> Vec<Change> {
+impl RestoreReport {
+    /// The planned changes that were made. After a hard stop (`recovered`), this includes changes that were made before
+    /// it and that somebody has changed again since.
+    pub fn changes_made(&self, planned: Vec<TreeChange>, recovered: bool) -> Vec<TreeChange> {
         let mut made = Vec::new();
         for (n, change) in planned.into_iter().enumerate() {
-            let mixed = recovered && self.met.contains(&n);
-            if mixed || !self.undone.contains(&n) {
-                made.push(Change { mixed, ..change });
+            let mixed = recovered && self.conflicting.contains(&n);
+            if mixed || !self.skipped.contains(&n) {
+                made.push(TreeChange { mixed, ..change });
             }
         }
         made
@@ -57,50 +56,50 @@ impl Restored {
 }
 
 /// Why a change was not made.
-enum Fault {
-    /// Something else stands there than when the plan was made.
-    Meanwhile,
-    /// The reason, for people.
-    Left(String),
-    /// It is left alone, unless the disk is to blame.
+enum StepError {
+    /// The path has changed since the plan was made.
+    Conflict,
+    /// The change is impossible, for this reason (for messages).
+    Impossible(String),
+    /// The change is skipped, unless the disk failed.
     Io(io::Error),
-    /// A content cannot be read.
+    /// A stored content cannot be read.
     Store(Error),
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for StepError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-type Step = Result<(), Fault>;
+type StepResult = Result<(), StepError>;
 
-/// A file or a link that stands under its temporary name.
-struct Ready {
+/// A file or link written under its temporary name.
+struct PreparedFile {
     change: usize,
-    /// What tells whether its place is still as it was; None where nothing stands there.
+    /// Identifies what was at its path, to detect changes; None if nothing was.
     place: Option<Identity>,
 }
 
-struct Apply<'a> {
+struct PlanExecution<'a> {
     plan: &'a UndoPlan,
-    store: &'a mut Store,
+    store: &'a mut CheckpointStore,
     workspace: &'a Workspace,
-    restored: Restored,
-    /// Whether a content that cannot be read is left out, and the rest goes on.
-    gives_up: bool,
+    restored: RestoreReport,
+    /// Whether to skip contents that cannot be read, instead of failing.
+    skip_unreadable: bool,
     /// Whether files are synced in batches.
-    together: bool,
-    ready: Vec<Ready>,
-    /// The bytes of those.
-    waiting: u64,
-    /// Folders with changes that are not synced.
+    batched: bool,
+    prepared: Vec<PreparedFile>,
+    /// Their size in bytes.
+    prepared_bytes: u64,
+    /// Changed folders that are not synced yet.
     folders: BTreeSet<String>,
 }
 
 impl UndoPlan {
-    /// Removes what an earlier try left under temporary names.
+    /// Removes the temporary files that an earlier attempt left.
     pub fn sweep(&self, workspace: &Workspace) {
         for (n, change) in self.changes.iter().enumerate() {
             if let Ok(folder) = workspace.folder_at(split(&change.path).0) {
@@ -109,32 +108,33 @@ impl UndoPlan {
         }
     }
 
-    /// Carries it out, or what is left of it; all of it is on disk then. With `again` a content that cannot be
-    /// read is left out: otherwise nothing could ever go on where a disk is damaged.
+    /// Makes the changes that are not made yet, and syncs them to disk. `again` skips contents that cannot be read:
+    /// otherwise a damaged disk would block the project forever.
     ///
     /// # Errors
-    /// The disk is full or fails. It can be repeated.
+    /// The disk is full or fails. The call can be repeated.
     pub fn carry_out(
         &self,
-        store: &mut Store,
+        store: &mut CheckpointStore,
         workspace: &Workspace,
         again: bool,
-    ) -> Result<Restored> {
-        let is_file = |change: &&Change| change.after.as_ref().and_then(TreeEntry::blob).is_some();
-        let mut apply = Apply {
+    ) -> Result<RestoreReport> {
+        let is_file =
+            |change: &&TreeChange| change.after.as_ref().and_then(TreeEntry::blob).is_some();
+        let mut apply = PlanExecution {
             plan: self,
             store,
             workspace,
-            restored: Restored::default(),
-            gives_up: again,
-            together: atomic::SYNCS_ALL && self.changes.iter().filter(is_file).count() > FEW,
-            ready: Vec::new(),
-            waiting: 0,
+            restored: RestoreReport::default(),
+            skip_unreadable: again,
+            batched: atomic::SYNCS_ALL && self.changes.iter().filter(is_file).count() > FEW,
+            prepared: Vec::new(),
+            prepared_bytes: 0,
             folders: BTreeSet::new(),
         };
         if let Err(e) = apply.carry_out() {
-            for ready in std::mem::take(&mut apply.ready) {
-                apply.drop_temporary(&ready);
+            for prepared in std::mem::take(&mut apply.prepared) {
+                apply.remove_temporary(&prepared);
             }
             return Err(e);
         }
@@ -142,8 +142,8 @@ impl UndoPlan {
     }
 }
 
-/// Whether what stood there goes, or makes way for something of another sort.
-fn goes(change: &Change) -> bool {
+/// Whether the entry is removed, or replaced by one of another kind.
+fn is_removed_or_replaced(change: &TreeChange) -> bool {
     let sort = |what: &Option<TreeEntry>| what.as_ref().map(std::mem::discriminant);
     let is_file = |what: &Option<TreeEntry>| {
         matches!(what, Some(TreeEntry::File { .. } | TreeEntry::Link { .. }))
@@ -153,22 +153,25 @@ fn goes(change: &Change) -> bool {
         && !(is_file(&change.before) && is_file(&change.after))
 }
 
-impl Apply<'_> {
+impl PlanExecution<'_> {
     fn carry_out(&mut self) -> Result<()> {
         let plan = self.plan;
         let all = || plan.changes.iter().enumerate();
         let is_moved = |path: &String| plan.moves.values().any(|from| from == path);
         for (_, change) in all() {
             if let Some(TreeEntry::Folder { mode }) = change.before {
-                // Where that cannot be done, what is in it tells.
+                // If this fails, the changes within the folder report it.
                 let _ = self.set_mode(&change.path, mode | 0o700);
             }
         }
-        // What makes room for something else goes first, and all else once everything is back: where that fails, it
-        // can be the only copy.
-        let going =
-            |first| all().rev().filter(move |(_, c)| goes(c) && plan.makes_room(c) == first);
-        let is_file = |change: &Change| !is_folder(change.before.as_ref());
+        // Entries that block a path are removed first; all others only after everything is restored, since they may be
+        // the only copy if restoring fails.
+        let going = |first| {
+            all()
+                .rev()
+                .filter(move |(_, c)| is_removed_or_replaced(c) && plan.makes_room(c) == first)
+        };
+        let is_file = |change: &TreeChange| !is_folder(change.before.as_ref());
         let are_gone = |first, files| {
             going(first).filter(move |(_, c)| is_file(c) == files && !(files && is_moved(&c.path)))
         };
@@ -183,23 +186,23 @@ impl Apply<'_> {
         self.each(are_gone(true, false), Self::remove)?;
         for (n, change) in coming() {
             if matches!(change.after, Some(TreeEntry::File { .. } | TreeEntry::Link { .. })) {
-                self.prepare_with_room(n, change)?;
+                self.prepare_or_make_room(n, change)?;
             }
         }
-        self.put_ready()?;
-        let undone = self.restored.undone.iter().filter_map(|n| plan.changes[*n].after.as_ref());
-        let lacking: BTreeSet<BlobId> = undone.filter_map(TreeEntry::blob).cloned().collect();
+        self.place_prepared()?;
+        let skipped = self.restored.skipped.iter().filter_map(|n| plan.changes[*n].after.as_ref());
+        let lacking: BTreeSet<BlobId> = skipped.filter_map(TreeEntry::blob).cloned().collect();
         self.each(are_gone(false, true), |apply, change| {
             let content = change.before.as_ref().and_then(TreeEntry::blob);
             match content.filter(|content| lacking.contains(*content)) {
-                Some(_) => Err(Fault::Left(ONLY_COPY.to_owned())),
+                Some(_) => Err(StepError::Impossible(ONLY_COPY.to_owned())),
                 None => apply.remove(change),
             }
         })?;
         self.each(are_gone(false, false), Self::remove)?;
         for (n, change) in all().rev() {
-            let undone = self.restored.undone.contains(&n);
-            let folder = if undone { &change.before } else { &change.after };
+            let skipped = self.restored.skipped.contains(&n);
+            let folder = if skipped { &change.before } else { &change.after };
             if let Some(TreeEntry::Folder { mode }) = folder {
                 let set = self.set_mode(&change.path, *mode);
                 self.step(n, change, |_, _| Ok(set?))?;
@@ -208,35 +211,35 @@ impl Apply<'_> {
         self.sync()
     }
 
-    /// Makes these changes, each in the same way.
+    /// Makes each of these changes with `make`.
     fn each<'c>(
         &mut self,
-        mut changes: impl Iterator<Item = (usize, &'c Change)>,
-        make: impl Fn(&mut Self, &Change) -> Step,
+        mut changes: impl Iterator<Item = (usize, &'c TreeChange)>,
+        make: impl Fn(&mut Self, &TreeChange) -> StepResult,
     ) -> Result<()> {
         changes.try_for_each(|(n, change)| self.step(n, change, &make))
     }
 
-    /// Makes a change; where that fails, it is left alone.
+    /// Makes a change, or records why it is skipped.
     fn step(
         &mut self,
         n: usize,
-        change: &Change,
-        make: impl FnOnce(&mut Self, &Change) -> Step,
+        change: &TreeChange,
+        make: impl FnOnce(&mut Self, &TreeChange) -> StepResult,
     ) -> Result<()> {
-        if self.restored.undone.contains(&n) {
+        if self.restored.skipped.contains(&n) {
             return Ok(());
         }
         let why = match make(self, change) {
             Ok(()) => return Ok(()),
-            Err(Fault::Meanwhile) => {
-                self.restored.met.insert(n);
-                "it was changed meanwhile".to_owned()
+            Err(StepError::Conflict) => {
+                self.restored.conflicting.insert(n);
+                "it has changed in the meantime".to_owned()
             }
-            Err(Fault::Left(why)) => why,
-            Err(Fault::Store(e)) if self.gives_up => e.to_string(),
-            Err(Fault::Store(e)) => return Err(e),
-            Err(Fault::Io(e)) => {
+            Err(StepError::Impossible(why)) => why,
+            Err(StepError::Store(e)) if self.skip_unreadable => e.to_string(),
+            Err(StepError::Store(e)) => return Err(e),
+            Err(StepError::Io(e)) => {
                 let error = Error::io("put back", change.path.as_ref(), e);
                 if error.is_disk_failure() {
                     return Err(error);
@@ -244,22 +247,22 @@ impl Apply<'_> {
                 error.to_string()
             }
         };
-        self.restored.undone.insert(n);
+        self.restored.skipped.insert(n);
         self.restored.left.push((change.shown(), why));
         Ok(())
     }
 
-    fn now(&mut self, change: &Change) -> Result<Option<TreeEntry>, Fault> {
-        self.store.inspect(self.workspace, &change.path, false).map_err(Fault::Store)
+    fn current(&mut self, change: &TreeChange) -> Result<Option<TreeEntry>, StepError> {
+        self.store.inspect(self.workspace, &change.path, false).map_err(StepError::Store)
     }
 
-    fn touched(&mut self, change: &Change) {
+    fn mark_for_sync(&mut self, change: &TreeChange) {
         self.folders.insert(split(&change.path).0.to_owned());
     }
 
     /// Removes a file, a link, or an empty folder.
-    fn remove(&mut self, change: &Change) -> Step {
-        let now = self.now(change)?;
+    fn remove(&mut self, change: &TreeChange) -> StepResult {
+        let now = self.current(change)?;
         let is_made = is_folder(now.as_ref()) && is_folder(change.after.as_ref());
         if now.is_none() || now == change.after || is_made {
             return Ok(());
@@ -268,7 +271,7 @@ impl Apply<'_> {
             let (folder, name) = self.workspace.holder(&change.path)?;
             match folder.remove_dir(name) {
                 Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                    return Err(Fault::Left(self.why_not_empty(change)));
+                    return Err(StepError::Impossible(self.describe_remaining(change)));
                 }
                 removed => removed?,
             }
@@ -276,28 +279,30 @@ impl Apply<'_> {
             let (folder, name) = self.workspace.holder(&change.path)?;
             folder.remove_file(name)?;
         } else {
-            return Err(Fault::Meanwhile);
+            return Err(StepError::Conflict);
         }
-        self.touched(change);
+        self.mark_for_sync(change);
         Ok(())
     }
 
-    /// What a folder holds that stays; of a repository's `.git` with the command that moves it back.
-    fn why_not_empty(&self, change: &Change) -> String {
+    /// Why a folder is not empty. For a repository's `.git`, this includes the command that moves it back.
+    fn describe_remaining(&self, change: &TreeChange) -> String {
         let names = self.workspace.folder_at(&change.path).and_then(|folder| folder.entries());
         let mut names: Vec<OsString> =
             names.into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
         names.sort_unstable();
         let Some(first) = names.first() else { return "it is not empty".to_owned() };
-        if let Some(home) = names.iter().find(|name| *name == ".git").and(self.home_of(change)) {
+        if let Some(home) =
+            names.iter().find(|name| *name == ".git").and(self.folder_before_move(change))
+        {
             let [from, to] = [&change.path, &home].map(|path| shown(path).replace('\'', "'\\''"));
-            return format!("it holds the repository's .git: `mv '{from}/.git' '{to}/.git'`");
+            return format!("it contains the repository's .git: `mv '{from}/.git' '{to}/.git'`");
         }
         format!("it is not empty: '{}' stays", visible_line(&first.to_string_lossy()))
     }
 
-    /// Where a folder was before it was moved here: what was in it goes back there.
-    fn home_of(&self, change: &Change) -> Option<String> {
+    /// The path that a folder had before it was moved here, found from the files that move back there.
+    fn folder_before_move(&self, change: &TreeChange) -> Option<String> {
         let below = format!("{}/", change.path);
         let changes = &self.plan.changes;
         let gone = changes.iter().filter(|c| c.after.is_none() && c.path.starts_with(&below));
@@ -310,16 +315,16 @@ impl Apply<'_> {
         })
     }
 
-    fn make_folder(&mut self, change: &Change) -> Step {
-        match self.now(change)? {
+    fn make_folder(&mut self, change: &TreeChange) -> StepResult {
+        match self.current(change)? {
             Some(TreeEntry::Folder { .. }) => return Ok(()),
-            Some(_) => return Err(Fault::Meanwhile),
+            Some(_) => return Err(StepError::Conflict),
             None => {}
         }
         let (folder, name) = self.workspace.holder(&change.path)?;
         folder.create_dir(&name)?;
         give_to_owner(&folder, name.as_os_str())?;
-        self.touched(change);
+        self.mark_for_sync(change);
         self.set_mode(&change.path, 0o700)?;
         Ok(())
     }
@@ -334,54 +339,55 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Renames a file that is not stored to where it was.
-    fn move_back(&mut self, from: &str, change: &Change) -> Step {
+    /// Renames a file that is not stored back to its earlier path.
+    fn move_back(&mut self, from: &str, change: &TreeChange) -> StepResult {
         let was = self.plan.change(from).and_then(|planned| planned.before.as_ref());
         let is = |path: &str| {
-            let now = was.and_then(|was| self.workspace.as_unkept(path, was));
+            let now = was.and_then(|was| self.workspace.as_not_stored(path, was));
             now.is_some() && is_same(was, now.as_ref())
         };
         if self.workspace.stands_at(&change.path).is_ok() {
-            return if is(&change.path) { Ok(()) } else { Err(Fault::Meanwhile) };
+            return if is(&change.path) { Ok(()) } else { Err(StepError::Conflict) };
         }
         if !is(from) {
-            return Err(Fault::Meanwhile);
+            return Err(StepError::Conflict);
         }
         let (folder, name) = split(from);
         let (to, new) = self.workspace.holder(&change.path)?;
         rename_new(&self.workspace.folder_at(folder)?, &unescaped(name), &to, &new)?;
         self.folders.insert(folder.to_owned());
-        self.touched(change);
+        self.mark_for_sync(change);
         Ok(())
     }
 
-    /// Prepares a file or a link; where the disk is full, those before it get their places first.
-    fn prepare_with_room(&mut self, n: usize, change: &Change) -> Result<()> {
+    /// Prepares a file or link. If the disk is full, places the prepared ones first and tries again.
+    fn prepare_or_make_room(&mut self, n: usize, change: &TreeChange) -> Result<()> {
         match self.step(n, change, |apply, change| apply.prepare(n, change)) {
-            Err(e) if e.is_disk_full() && !self.ready.is_empty() => {
-                self.put_ready()?;
+            Err(e) if e.is_disk_full() && !self.prepared.is_empty() => {
+                self.place_prepared()?;
                 self.step(n, change, |apply, change| apply.prepare(n, change))?;
             }
             done => done?,
         }
-        let is_much = self.ready.len() >= BATCH.0 || self.waiting >= BATCH.1;
-        if is_much || !self.together { self.put_ready() } else { Ok(()) }
+        let is_much = self.prepared.len() >= BATCH.0 || self.prepared_bytes >= BATCH.1;
+        if is_much || !self.batched { self.place_prepared() } else { Ok(()) }
     }
 
     /// Writes a file or a link under its temporary name.
-    fn prepare(&mut self, n: usize, change: &Change) -> Step {
+    fn prepare(&mut self, n: usize, change: &TreeChange) -> StepResult {
         let place = self.workspace.holder(&change.path);
-        // Before it is looked at: what is changed after that is seen.
-        let identity = place.as_ref().ok().and_then(|(folder, name)| identity_of(folder, name));
-        let now = self.now(change)?;
+        // Taken before the entry is read, so that later changes are noticed.
+        let identity =
+            place.as_ref().ok().and_then(|(folder, name)| identity_except_ctime(folder, name));
+        let now = self.current(change)?;
         if now == change.after {
             return Ok(());
         }
-        let is_free = now.is_none() && (change.before.is_none() || goes(change));
+        let is_free = now.is_none() && (change.before.is_none() || is_removed_or_replaced(change));
         if now != change.before && !is_free
             || now.as_ref().is_some_and(|now| now.not_stored().is_some())
         {
-            return Err(Fault::Meanwhile);
+            return Err(StepError::Conflict);
         }
         let ((folder, name), temporary) = (place?, self.plan.temporary(n));
         let _ = folder.remove_file(&temporary);
@@ -392,78 +398,81 @@ impl Apply<'_> {
             ) if blob == same => {
                 set_mode(&folder, &name, without_set_ids(*mode))?;
                 let was = now.as_ref().and_then(TreeEntry::mode).unwrap_or_default();
-                // Now it can be read, and may be another than it was taken for.
-                if is_closed(was) && self.now(change)? != change.after {
+                // Only now it is readable, and it may not be the expected file.
+                if is_unreadable_mode(was) && self.current(change)? != change.after {
                     set_mode(&folder, &name, was)?;
-                    return Err(Fault::Meanwhile);
+                    return Err(StepError::Conflict);
                 }
-                // Its folder's entries do not say so.
-                self.together |= atomic::SYNCS_ALL;
-                self.touched(change);
+                // Syncing the folder does not sync a file's mode.
+                self.batched |= atomic::SYNCS_ALL;
+                self.mark_for_sync(change);
                 return Ok(());
             }
             (Some(TreeEntry::File { blob, mode, size }), _) => {
-                let bytes = self.store.blobs.read(blob).map_err(Fault::Store)?;
-                let gone = || Fault::Left("what it was is not kept any more".to_owned());
+                let bytes = self.store.blobs.read(blob).map_err(StepError::Store)?;
+                let gone =
+                    || StepError::Impossible("its earlier content is no longer stored".to_owned());
                 let bytes = bytes.ok_or_else(gone)?;
                 let like = folder.symlink_metadata(&name).ok().filter(Metadata::is_file);
-                put(&folder, &temporary, &bytes, like.as_ref(), Some(*mode), !self.together)?;
-                self.waiting += size;
+                put(&folder, &temporary, &bytes, like.as_ref(), Some(*mode), !self.batched)?;
+                self.prepared_bytes += size;
             }
             (Some(TreeEntry::Link { target }), _) => link(&folder, target, &temporary)?,
             _ => return Ok(()),
         }
-        self.ready.push(Ready { change: n, place: identity });
+        self.prepared.push(PreparedFile { change: n, place: identity });
         Ok(())
     }
 
-    /// What is prepared gets its place, once it is on disk.
-    fn put_ready(&mut self) -> Result<()> {
-        if self.together {
+    /// Renames the prepared files to their paths, once they are on disk.
+    fn place_prepared(&mut self) -> Result<()> {
+        if self.batched {
             let changes = &self.plan.changes;
-            let folders = self.ready.iter().map(|ready| split(&changes[ready.change].path).0);
+            let folders =
+                self.prepared.iter().map(|prepared| split(&changes[prepared.change].path).0);
             self.sync_all(folders.collect())?;
         }
-        self.waiting = 0;
-        while let Some(ready) = self.ready.pop() {
-            let change = &self.plan.changes[ready.change];
-            let put = self.step(ready.change, change, |apply, change| apply.rename(change, &ready));
-            if put.is_err() || self.restored.undone.contains(&ready.change) {
-                self.drop_temporary(&ready);
+        self.prepared_bytes = 0;
+        while let Some(prepared) = self.prepared.pop() {
+            let change = &self.plan.changes[prepared.change];
+            let put =
+                self.step(prepared.change, change, |apply, change| apply.rename(change, &prepared));
+            if put.is_err() || self.restored.skipped.contains(&prepared.change) {
+                self.remove_temporary(&prepared);
             }
             put?;
         }
         Ok(())
     }
 
-    fn rename(&mut self, change: &Change, ready: &Ready) -> Step {
+    fn rename(&mut self, change: &TreeChange, prepared: &PreparedFile) -> StepResult {
         let (folder, name) = self.workspace.holder(&change.path)?;
-        if identity_of(&folder, &name) != ready.place {
-            return Err(Fault::Meanwhile);
+        if identity_except_ctime(&folder, &name) != prepared.place {
+            return Err(StepError::Conflict);
         }
-        folder.rename(self.plan.temporary(ready.change), &folder, &name)?;
-        self.touched(change);
+        folder.rename(self.plan.temporary(prepared.change), &folder, &name)?;
+        self.mark_for_sync(change);
         Ok(())
     }
 
-    fn drop_temporary(&self, ready: &Ready) {
-        if let Ok((folder, _)) = self.workspace.holder(&self.plan.changes[ready.change].path) {
-            // What is in the way of it has been reported.
-            let _ = folder.remove_file(self.plan.temporary(ready.change));
+    fn remove_temporary(&self, prepared: &PreparedFile) {
+        if let Ok((folder, _)) = self.workspace.holder(&self.plan.changes[prepared.change].path) {
+            // Its failure has been reported.
+            let _ = folder.remove_file(self.plan.temporary(prepared.change));
         }
     }
 
     fn sync(&self) -> Result<()> {
-        if self.together || atomic::SYNCS_ALL && self.folders.len() > FEW {
+        if self.batched || atomic::SYNCS_ALL && self.folders.len() > FEW {
             return self.sync_all(self.folders.iter().map(String::as_str).collect());
         }
         for path in &self.folders {
-            // What was removed needs none.
+            // A folder that was removed needs no sync.
             let Ok(folder) = self.workspace.folder_at(path) else { continue };
             match sync(&folder) {
-                // A folder that nobody may read is as durable as the one that holds it.
+                // An unreadable folder is as durable as its parent.
                 Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
-                done => done.map_err(|e| self.not_synced(e))?,
+                done => done.map_err(|e| self.sync_error(e))?,
             }
         }
         Ok(())
@@ -474,25 +483,25 @@ impl Apply<'_> {
         folders.dedup();
         let mut done = BTreeSet::new();
         for path in folders {
-            // As above; a folder that cannot be opened is on that of one above it, most likely.
+            // A folder that cannot be opened is most likely on the same file system as its nearest ancestor.
             let open = |path: &str| self.workspace.folder_at(path).ok()?.open(".").ok();
             let Some(folder) = ancestors(path).rev().chain([""]).find_map(open) else { continue };
-            let found = folder.metadata().map_err(|e| self.not_synced(e))?;
+            let found = folder.metadata().map_err(|e| self.sync_error(e))?;
             if done.insert(found.dev()) {
-                atomic::sync_all_of(&folder).map_err(|e| self.not_synced(e))?;
+                atomic::sync_all_of(&folder).map_err(|e| self.sync_error(e))?;
             }
         }
         Ok(())
     }
 
-    fn not_synced(&self, error: io::Error) -> Error {
+    fn sync_error(&self, error: io::Error) -> Error {
         Error::io("sync", self.workspace.path(), error)
     }
 }
 
-/// What tells whether something is still the same; None where nothing stands there. Another name of the same file
-/// may have been put back meanwhile, which changes no more than its last time.
-fn identity_of(folder: &Dir, name: &OsStr) -> Option<Identity> {
+/// Identifies the entry, to detect changes; None if there is none. The ctime is left out: restoring another hard link
+/// of the same file changes it.
+fn identity_except_ctime(folder: &Dir, name: &OsStr) -> Option<Identity> {
     let found = folder.symlink_metadata(name).ok()?;
     Some(Identity::of(&FileStat { changed: 0, ..FileStat::of(&found) }, found.len()))
 }

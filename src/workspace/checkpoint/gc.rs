@@ -1,138 +1,139 @@
-//! Room for what is kept: how much there is, and what goes when it is too little.
+//! Keeps the stored bytes within their limit.
 //!
-//! A turn that is carried out comes before those that are recorded: where there is no room for what it needs,
-//! the oldest checkpoints go at once, as many as it takes.
+//! The current turn takes precedence over recorded ones: if there is no room for what it needs, as many of the oldest
+//! checkpoints as necessary are deleted at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-use super::Store;
+use super::CheckpointStore;
 use crate::blobs::{BlobId, Blobs};
 use crate::error::Result;
 
-/// What the recorded turns need of what is kept.
+/// The blobs that must not be deleted, and those of recorded turns.
 #[derive(Debug, Default)]
-pub struct Needs {
-    /// What is needed whatever goes.
+pub struct BlobNeeds {
+    /// Blobs that are needed even if all turns are deleted.
     pub always: BTreeSet<BlobId>,
-    /// Of each turn, the oldest first: its records, and all that it needs.
+    /// For each turn, the oldest first: its records, and all blobs that it needs.
     pub turns: Vec<(Vec<BlobId>, BTreeSet<BlobId>)>,
 }
 
-/// Knows the turns that are recorded.
-pub trait Turns: Debug + Send + Sync {
-    /// What they need.
+/// A source of the recorded turns.
+pub trait RecordedTurns: Debug + Send + Sync {
+    /// The blobs that the recorded turns need.
     ///
     /// # Errors
-    /// It cannot be read which there are.
-    fn needs(&self, store: &Store) -> Result<Needs>;
+    /// The turns cannot be read.
+    fn needs(&self, store: &CheckpointStore) -> Result<BlobNeeds>;
 }
 
-impl Store {
-    /// The same, where the oldest of these turns go when there is no room for what a new one needs.
+impl CheckpointStore {
+    /// Allows deleting the oldest of these turns' checkpoints to make room for a new one.
     #[must_use]
-    pub fn with_turns(self, turns: Box<dyn Turns>) -> Self {
+    pub fn with_recorded_turns(self, turns: Box<dyn RecordedTurns>) -> Self {
         Self { turns: Some(turns), ..self }
     }
 
-    /// A turn begins, or an undo is planned: only what it needs from here on is held for it.
-    pub(super) fn hold_anew(&mut self) {
-        self.held.clear();
-        self.lacks = None;
+    /// Forgets which blobs are in use; called when a turn begins or an undo is planned.
+    pub(super) fn clear_in_use(&mut self) {
+        self.in_use.clear();
+        self.no_room_for = None;
     }
 
-    /// The turn needs the contents of these.
-    pub(super) fn hold<'a>(&mut self, blobs: impl Iterator<Item = &'a BlobId>) {
-        self.held.extend(blobs.cloned());
+    /// Protects these blobs from deletion during the current turn.
+    pub(super) fn mark_in_use<'a>(&mut self, blobs: impl Iterator<Item = &'a BlobId>) {
+        self.in_use.extend(blobs.cloned());
     }
 
-    /// Whether so many bytes more may be kept, when what need not be kept for that is gone.
+    /// Whether this many more bytes fit within the limit; deletes old checkpoints to make room.
     pub(super) fn has_room_for(&mut self, bytes: u64) -> bool {
-        // What cannot be looked through or removed makes no room.
+        // If checkpoints cannot be read or deleted, there is no room.
         self.size().saturating_add(bytes) <= self.limit || self.make_room(bytes).unwrap_or(false)
     }
 
-    /// Makes room for so many bytes; removes nothing where there would be none without all checkpoints either. Tells
-    /// whether there is.
+    /// Makes room for this many bytes and returns whether there is. Deletes nothing if deleting all checkpoints would
+    /// not suffice.
     fn make_room(&mut self, bytes: u64) -> Result<bool> {
-        let is_known = self.lacks.is_some_and(|lacks| bytes >= lacks);
-        let Some(most) = self.limit.checked_sub(bytes).filter(|_| !is_known) else {
+        let is_futile = self.no_room_for.is_some_and(|known| bytes >= known);
+        let Some(most) = self.limit.checked_sub(bytes).filter(|_| !is_futile) else {
             return Ok(false);
         };
-        // Else the next file would have to make room, too.
-        let less = most.saturating_sub(self.limit / 20);
-        let is_room = |present| (present <= most).then_some(less.max(present));
+        // Otherwise the next file would have to make room again.
+        let target = most.saturating_sub(self.limit / 20);
+        let is_room = |present| (present <= most).then_some(target.max(present));
         if self.turns.is_some() && !self.prune_to(0, is_room)? {
-            self.lacks = Some(bytes);
+            self.no_room_for = Some(bytes);
         }
         Ok(self.size().saturating_add(bytes) <= self.limit)
     }
 
-    /// Removes what nobody needs, and the oldest checkpoints until no more than `most` bytes are kept; where what
-    /// the workspace is like now takes that already, until the limit is kept. The last checkpoint stays.
+    /// Deletes unneeded blobs, and the oldest checkpoints until at most `most` bytes are stored. If the current state
+    /// of the workspace already takes more than that, the limit applies instead. The last checkpoint is never deleted.
     ///
     /// # Errors
-    /// It cannot be read what is needed, or something cannot be removed.
+    /// The recorded turns cannot be read, or a blob cannot be deleted.
     pub fn prune(&mut self, most: u64) -> Result<()> {
-        self.hold_anew();
+        self.clear_in_use();
         let limit = self.limit;
         let most = |present| Some(if present > most { limit } else { most });
         self.prune_to(1, most).map(drop)
     }
 
-    /// Removes what nobody needs, and of the checkpoints before the last `spared` the oldest until no more is kept
-    /// than `most` says, which is told how much is needed whatever goes. Nothing, where it says none: false.
+    /// Deletes unneeded blobs, and the oldest checkpoints except the last `spared` until at most `most` bytes are
+    /// stored. `most` gets the number of bytes that are needed in any case. If it returns None, nothing is deleted and
+    /// the result is false.
     fn prune_to(&mut self, spared: usize, most: impl FnOnce(u64) -> Option<u64>) -> Result<bool> {
         let Some(turns) = self.turns.take() else { return Ok(false) };
         let needs = turns.needs(self);
         self.turns = Some(turns);
-        let Needs { always: mut needed, turns } = needs?;
+        let BlobNeeds { always: mut needed, turns } = needs?;
         self.cache.load(None)?;
         needed.append(&mut self.cache.blobs());
-        needed.extend(self.held.iter().cloned());
+        needed.extend(self.in_use.iter().cloned());
         let lengths: BTreeMap<BlobId, u64> = self.blobs.all().into_iter().collect();
         let length = |blob: &BlobId| lengths.get(blob).copied().unwrap_or_default();
         let present = self.blobs.waiting_bytes() + needed.iter().map(length).sum::<u64>();
         let Some(most) = most(present) else { return Ok(false) };
-        let (mut sum, mut went) = (present, turns.len());
+        let (mut sum, mut deleted) = (present, turns.len());
         for (nth, (_, needs)) in turns.iter().rev().enumerate() {
             sum += needs.difference(&needed).map(length).sum::<u64>();
             if nth >= spared && sum > most {
                 break;
             }
-            went -= 1;
+            deleted -= 1;
             needed.extend(needs.iter().cloned());
         }
-        // The records of turns whose checkpoints go, before anything else of them: what lacks one is said to be gone.
-        let gone = turns[..went].iter().flat_map(|(records, _)| records);
+        // The records go first: a turn that lacks one is reported as deleted.
+        let gone = turns[..deleted].iter().flat_map(|(records, _)| records);
         gone.filter(|record| !needed.contains(*record))
             .try_for_each(|record| self.blobs.remove(record))?;
         self.sweep(&needed)?;
-        self.note_size();
+        self.save_size();
         Ok(true)
     }
 
-    /// How many bytes are kept.
+    /// The number of stored bytes.
     pub fn size(&mut self) -> u64 {
         if let Some(size) = self.size {
             return size;
         }
-        // It was counted before, most likely.
-        let told = crate::atomic::read_own_text(&self.folder.join("size")).unwrap_or_default();
-        let mut numbers = told.split_whitespace().map_while(|number| number.parse().ok());
+        // Usually an earlier process has counted them.
+        let text = crate::atomic::read_own_text(&self.folder.join("size")).unwrap_or_default();
+        let mut numbers = text.split_whitespace().map_while(|number| number.parse().ok());
         let size = numbers.next();
-        self.swept = self.swept.max(numbers.next().unwrap_or_default());
+        self.size_at_last_sweep = self.size_at_last_sweep.max(numbers.next().unwrap_or_default());
         let count = || self.blobs.all().iter().map(|(_, length)| length).sum();
         *self.size.insert(size.unwrap_or_else(count))
     }
 
-    /// How many bytes may be kept in all.
+    /// The most bytes that may be stored.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Adds a content; nothing where there is no room for it, also without the oldest checkpoints.
-    pub(super) fn keep(&mut self, bytes: &[u8]) -> Result<Option<BlobId>> {
+    /// Stores a content; None if there is no room, even after deleting the oldest checkpoints.
+    pub(super) fn store_content(&mut self, bytes: &[u8]) -> Result<Option<BlobId>> {
         let length = bytes.len() as u64;
         let has = |blobs: &Blobs| blobs.has(&BlobId::of(bytes), length);
         if !has(&self.blobs) && !self.has_room_for(length) {
@@ -140,21 +141,20 @@ impl Store {
         }
         let (id, more) = self.blobs.add(bytes)?;
         self.size = self.size.map(|size| size + more);
-        self.held.insert(id.clone());
+        self.in_use.insert(id.clone());
         Ok(Some(id))
     }
 
-    /// Notes how much is kept, and was when it was last looked, for the next process.
-    pub fn note_size(&self) {
+    /// Saves the sizes for the next process.
+    pub fn save_size(&self) {
         if let Some(size) = self.size {
-            let text = format!("{size} {}", self.swept);
-            // It is counted anew where it is missing.
+            let text = format!("{size} {}", self.size_at_last_sweep);
+            // If the file is missing, the next process counts again.
             let _ = crate::atomic::write_soon(&self.folder.join("size"), text.as_bytes());
         }
     }
 
-    /// Removes the blobs that neither these are, nor the cache needs. Gives how many bytes are kept
-    /// then.
+    /// Deletes all blobs except these and those in the cache. Returns the number of bytes that remain.
     pub(super) fn sweep(&mut self, needed: &BTreeSet<BlobId>) -> Result<u64> {
         self.cache.load(None)?;
         let known = self.cache.blobs();
@@ -166,13 +166,13 @@ impl Store {
                 self.blobs.remove(&id)?;
             }
         }
-        (self.size, self.swept) = (Some(size), size);
+        (self.size, self.size_at_last_sweep) = (Some(size), size);
         Ok(size)
     }
 
-    /// Whether so much is kept that it is time to look which of it is needed.
+    /// Whether so much is stored that it is time to delete unneeded blobs.
     pub fn is_full(&mut self) -> bool {
         let (size, limit) = (self.size(), self.limit);
-        size > limit / 10 * 9 && size > self.swept.saturating_add(limit / 20)
+        size > limit / 10 * 9 && size > self.size_at_last_sweep.saturating_add(limit / 20)
     }
 }

@@ -1,6 +1,5 @@
-//! Ignored files that are kept all the same, so that an undo brings back what a command deletes of them: small
-//! ones that are no build products and by their names hold no secrets. An ignored folder is kept as a whole, or
-//! not at all.
+//! Selects the ignored files to store, so that an undo can restore them if a command deletes them: small files that are
+//! no build products and whose names do not suggest secrets. An ignored folder is stored completely or not at all.
 
 use crate::secrets::is_secret_file;
 use crate::workspace::Workspace;
@@ -10,20 +9,20 @@ use crate::workspace::products::is_ignored_place;
 use crate::workspace::walk::EntryKind;
 use crate::workspace::walk::detailed::WalkEntry;
 
-/// At most so many files and folders are kept.
+/// The most ignored files and folders that are stored.
 const ENTRIES: usize = 10_000;
 
-/// How many bytes are kept.
+/// How many bytes of ignored files are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnoredLimits {
-    /// Of one file.
+    /// The most bytes of one file.
     pub file: u64,
-    /// Of all together.
+    /// The most bytes of all files together.
     pub all: u64,
 }
 
-/// What is kept of what rules leave out, folders included. What comes first by its path has the room.
-pub(super) fn kept(
+/// The ignored files and folders to store. If there is not room for all, those first by path are chosen.
+pub(super) fn select(
     workspace: &Workspace,
     left_out: &[WalkEntry],
     limits: IgnoredLimits,
@@ -34,7 +33,7 @@ pub(super) fn kept(
     let mut folders = FolderCache::new(workspace);
     for one in left_out {
         let limits = IgnoredLimits { all: room, ..limits };
-        let found = whole(workspace, &mut folders, &one.path, limits, ENTRIES - kept.len());
+        let found = collect(workspace, &mut folders, &one.path, limits, ENTRIES - kept.len());
         let found = found.unwrap_or_default();
         room -= found.iter().map(|met| met.size).sum::<u64>();
         kept.extend(found);
@@ -42,8 +41,8 @@ pub(super) fn kept(
     kept
 }
 
-/// A file, or a folder with all that lies in it; None where some of it is not to be kept.
-fn whole(
+/// A file, or a folder with everything in it; None if any of it must not be stored.
+fn collect(
     workspace: &Workspace,
     folders: &mut FolderCache,
     path: &str,
@@ -84,7 +83,7 @@ fn whole(
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::super::reversed;
+    use super::super::reverse;
     use super::super::tests::scene;
 
     #[test]
@@ -101,12 +100,12 @@ mod tests {
         // What the person has put there is theirs, also by force.
         scene.sh("echo mine > local.db");
         for force in [false, true] {
-            let plan = scene.plan(reversed(changes.clone()), force);
+            let plan = scene.plan(reverse(changes.clone()), force);
             let left: Vec<&str> = plan.left.iter().map(|(path, _)| &**path).collect();
             assert_eq!((left, plan.conflicts.len()), (vec!["local.db"], 0));
         }
         scene.sh("rm local.db");
-        assert_eq!(scene.make(reversed(changes.clone())), []);
+        assert_eq!(scene.make(reverse(changes.clone())), []);
         let now = scene.all();
         for path in paths {
             assert_eq!(now[path], before[path], "{path}");

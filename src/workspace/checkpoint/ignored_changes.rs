@@ -1,45 +1,44 @@
-//! What rules leave out: that it changed is known where a scan before the commands of a turn and one after them tell
-//! it apart: of single files, and of folders as far as names came or went directly in them.
+//! Detects changes to ignored entries by comparing the scans before and after the commands of a turn: for single files,
+//! and for folders as far as names were added or removed directly in them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::scan::Difference;
 use super::stat_cache::StatCache;
-use super::tree::{Change, change_at, is_folder, shown_path};
+use super::tree::{TreeChange, find_change, is_folder, shown_path};
 use crate::workspace::Workspace;
 use crate::workspace::walk::detailed::{FileStat, WalkEntry};
 
-/// What was left out of a scan.
+/// The ignored entries of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct IgnoredSnapshot {
-    /// By its escaped path, that of a folder with a `/` at its end.
+    /// Metadata and size by escaped path, with a trailing `/` for folders.
     all: BTreeMap<String, (FileStat, u64)>,
-    /// What a command had changed of it before an operation did, so that the record tells of that alone.
+    /// Entries that a command had changed before an operation did: the turn's record contains only the operation's change.
     changed_before: BTreeSet<String>,
 }
 
-/// Something that rules leave out and that changed while commands of a turn ran.
+/// An ignored entry that changed while a turn's commands ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoredChange {
-    /// Its path for people, of a folder with a `/` at the end.
+    /// Its path for messages, with a trailing `/` for folders.
     pub path: String,
-    /// What is lost of what was there before; None where nothing is, as far as that is known: it is new, has
-    /// another name or other permissions.
-    pub lost: Option<Loss>,
+    /// What was lost; None if nothing is known to be lost: it is new, was renamed or has other permissions.
+    pub lost: Option<IgnoredLoss>,
 }
 
-/// What is lost of something that is not kept.
+/// What was lost of an entry that is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
-    /// It is gone.
+pub enum IgnoredLoss {
+    /// It was deleted.
     Deleted,
-    /// It was written to, or another is in its place.
+    /// It was written to or replaced.
     Overwritten,
-    /// Something in the folder may be: names came or went in it.
+    /// Something in the folder may be lost: names were added or removed.
     Within,
 }
 
-/// A path, with a `/` at the end if it is a folder's.
+/// A path, with a trailing `/` for folders.
 fn named(path: &str, is_folder: bool) -> String {
     format!("{path}{}", if is_folder { "/" } else { "" })
 }
@@ -51,8 +50,8 @@ impl IgnoredSnapshot {
         Self { all: left_out.into_iter().map(known).collect(), ..Self::default() }
     }
 
-    /// Tells where something is left out that is this: by its number, time of writing and size, since a number may
-    /// be that of a new file.
+    /// Returns a function that finds the ignored path of an inode. It also compares modification time and size, since a
+    /// new file can reuse an inode number.
     fn finder<'a>(&'a self) -> impl Fn(&FileStat, u64, bool) -> Option<&'a str> {
         let mut by_number: HashMap<u64, Vec<(&str, &FileStat, u64)>> = HashMap::new();
         for (path, (facts, size)) in &self.all {
@@ -69,7 +68,7 @@ impl IgnoredSnapshot {
         }
     }
 
-    /// The new names of what was left out before, in the order of paths; of a folder with a `/` at the end.
+    /// The new paths of entries that were ignored before, sorted, with a trailing `/` for folders.
     pub(super) fn renamed_to<'a>(
         &self,
         differences: impl Iterator<Item = &'a Difference>,
@@ -83,7 +82,7 @@ impl IgnoredSnapshot {
         differences.filter_map(renamed).collect()
     }
 
-    /// An operation is about to change a file for the first time.
+    /// Call before an operation changes a file for the first time.
     pub(super) fn touch(&mut self, workspace: &Workspace, path: &str) {
         let Some((was, size)) = self.all.get(path) else { return };
         let is_it = workspace.stands_at(path).is_ok_and(|(_, found)| {
@@ -95,12 +94,12 @@ impl IgnoredSnapshot {
         }
     }
 
-    /// What is not as it was in this scan; but for what is recorded, in the order of paths, and folders that
-    /// hold something which is. `renamed_to` are the names that some of it has now elsewhere.
+    /// The entries that have changed since this scan, except recorded ones (`recorded` is sorted by path) and folders
+    /// that contain some. `renamed_to` are the new paths of renamed entries.
     pub(super) fn changed(
         &self,
         now: &Self,
-        recorded: &[Change],
+        recorded: &[TreeChange],
         renamed_to: &BTreeSet<String>,
         cache: &StatCache,
     ) -> Vec<IgnoredChange> {
@@ -108,7 +107,7 @@ impl IgnoredSnapshot {
         let is_other = |path: &&String| self.all.get(*path) != now.all.get(*path);
         let changed = both.into_iter().filter(is_other);
         let changed = changed.filter(|path| !self.is_recorded(now, path, recorded));
-        let met = cache.seen.iter().filter(|(_, known)| known.is_met());
+        let met = cache.seen.iter().filter(|(_, known)| known.is_scanned());
         let met = met.map(|(path, known)| (path, &known.facts, known.size, known.what.is_folder()));
         let others = now.all.iter().filter(|(path, it)| self.all.get(*path) != Some(*it));
         let others = others.map(|(path, (facts, size))| (path, facts, *size, path.ends_with('/')));
@@ -128,13 +127,13 @@ impl IgnoredSnapshot {
         changed
     }
 
-    /// Whether a record tells of it: of what stood there, too, since where a file took the place of a folder
-    /// that was left out, only the file is recorded.
-    fn is_recorded(&self, now: &Self, path: &str, recorded: &[Change]) -> bool {
+    /// Whether the record covers it. Entries must be of the same kind: if a file replaced an ignored folder, only the
+    /// file is recorded.
+    fn is_recorded(&self, now: &Self, path: &str, recorded: &[TreeChange]) -> bool {
         let is_of_folder = path.ends_with('/');
         let (was, is) = (self.all.contains_key(path), now.all.contains_key(path));
-        // Of such a folder that is not kept a command's record tells only what git tracks in it.
-        let tells = |change: &Change| {
+        // For an ignored folder that is not stored, a command's record covers only what git tracks in it.
+        let tells = |change: &TreeChange| {
             let stands =
                 [(was, &change.before), (is, &change.after)].into_iter().all(|(was, what)| {
                     !was || what.as_ref().is_some_and(|what| what.is_folder() == is_of_folder)
@@ -146,20 +145,20 @@ impl IgnoredSnapshot {
             let mut below = recorded[below..].iter().take_while(|c| c.path.starts_with(path));
             below.any(|change| !change.by_command)
         };
-        let change = change_at(recorded, path.trim_end_matches('/'));
+        let change = find_change(recorded, path.trim_end_matches('/'));
         !self.changed_before.contains(path)
             && (change.is_some_and(tells) || is_of_folder && is && holds_some())
     }
 
-    /// What is lost of what was there in this scan.
-    fn lost(&self, now: &Self, path: &str) -> Option<Loss> {
+    /// What was lost since this scan.
+    fn lost(&self, now: &Self, path: &str) -> Option<IgnoredLoss> {
         let (was, size) = self.all.get(path)?;
-        let Some((is, new_size)) = now.all.get(path) else { return Some(Loss::Deleted) };
+        let Some((is, new_size)) = now.all.get(path) else { return Some(IgnoredLoss::Deleted) };
         let is_written = (was.written, size) != (is.written, new_size);
         match path.ends_with('/') {
-            true if !is.is_number_of(was) => Some(Loss::Overwritten),
-            true => (was.written != is.written).then_some(Loss::Within),
-            false => (is_written || !is.is_number_of(was)).then_some(Loss::Overwritten),
+            true if !is.is_number_of(was) => Some(IgnoredLoss::Overwritten),
+            true => (was.written != is.written).then_some(IgnoredLoss::Within),
+            false => (is_written || !is.is_number_of(was)).then_some(IgnoredLoss::Overwritten),
         }
     }
 }

@@ -1,76 +1,76 @@
-//! A three-way merge for undo and redo: of what a turn left, what was there before it, and what stands there now,
-//! into changes to make and conflicts. Nothing is touched here.
+//! A three-way merge for undo and redo: compares the trees before and after a turn with the workspace now, and plans
+//! changes and conflicts. It changes nothing in the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::tree::{Lasting, change_at, is_folder, is_same};
-use super::{Change, NotStored, Store, TreeEntry};
+use super::tree::{StableStat, find_change, is_folder, is_same};
+use super::{CheckpointStore, NotStored, TreeChange, TreeEntry};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 use crate::workspace::names::{ancestors, shown, split};
 
-/// Said of a file that stays.
-pub(super) const ONLY_COPY: &str = "it holds what could not be put back elsewhere";
+/// Why a file is kept instead of being removed.
+pub(super) const ONLY_COPY: &str =
+    "it is the only copy of content that could not be restored elsewhere";
 
 /// The changes that put the workspace back, in the order of paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoPlan {
-    /// From what stands there now, which is stored, to what is to stand there.
-    pub changes: Vec<Change>,
-    /// What the names of temporary files begin with.
+    /// Changes from the current state, which is stored, to the desired one.
+    pub changes: Vec<TreeChange>,
+    /// The prefix of temporary file names.
     key: String,
-    /// Files that are not stored and go back by a rename: where they go, and where they are.
+    /// Files that are not stored and are restored by a rename: from their new paths to the current ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) moves: BTreeMap<String, String>,
-    /// What cannot be put back, by its path for people, and why.
+    /// What cannot be restored: its path for messages, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<(String, String)>,
-    /// What somebody has changed since, by its path for people.
+    /// What somebody has changed since the turn, as paths for messages.
     #[serde(skip)]
     pub conflicts: Vec<String>,
-    /// What changed under protected names while commands ran, by its path for people: it stays unless forced.
+    /// Changes under protected names while commands ran, as paths for messages. They are undone only with force.
     #[serde(skip)]
     pub protected: Vec<String>,
 }
 
-/// A plan that is being made.
-struct Draft {
+/// A plan under construction.
+struct PlanDraft {
     plan: UndoPlan,
-    /// The paths that are decided about.
+    /// The paths that have been considered.
     known: BTreeSet<String>,
-    /// What cannot be put back, and why.
-    left: Vec<(Change, String)>,
+    /// What cannot be restored, and why.
+    left: Vec<(TreeChange, String)>,
 }
 
-impl Store {
-    /// Plans to make these changes, of which `before` is what should stand there. With `force` also conflicts are
-    /// overwritten, if what stands there now can be stored, and protected names.
+impl CheckpointStore {
+    /// Plans these changes, whose `before` is the expected current state. `force` also overwrites protected names, and
+    /// conflicts whose current state can be stored.
     ///
     /// # Errors
-    /// A place cannot be read, or nothing can be stored.
+    /// A path cannot be read, or nothing can be stored.
     pub fn plan(
         &mut self,
         workspace: &Workspace,
-        changes: Vec<Change>,
+        changes: Vec<TreeChange>,
         force: bool,
     ) -> Result<UndoPlan> {
-        self.hold_anew();
-        self.hold(changes.iter().flat_map(Change::blobs));
+        self.clear_in_use();
+        self.mark_in_use(changes.iter().flat_map(TreeChange::blobs));
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
         let plan = UndoPlan { key, moves: moves(&changes), ..UndoPlan::default() };
         let known = changes.iter().map(|change| change.path.clone()).collect();
-        let mut draft = Draft { plan, known, left: Vec::new() };
+        let mut draft = PlanDraft { plan, known, left: Vec::new() };
         let ends = draft.plan.moves.iter().flat_map(|(to, from)| [to, from]);
         let ends: BTreeSet<String> = ends.cloned().collect();
         for change in changes {
-            // What an operation wrote there was approved. Nobody knows who wrote there while a command ran.
+            // The person approved what an operation wrote there. Who wrote there while a command ran is unknown.
             if change.by_command && !force && workspace.is_below_one(&change.path) {
-                let why =
-                    "its name is protected, only you write it; it changed while a command ran";
+                let why = "its name is protected, and it changed while a command ran";
                 draft.plan.protected.push(change.shown());
                 draft.leave(change, why);
                 continue;
@@ -79,14 +79,14 @@ impl Store {
             let known = [change.before.as_ref(), change.after.as_ref()];
             let mut now = self.inspect_as(workspace, &change.path, force && !is_end, known)?;
             let is = |what: &Option<TreeEntry>| is_same(now.as_ref(), what.as_ref());
-            // What was unreadable cannot come back, whatever stands there.
+            // An unreadable entry cannot be restored, whatever exists now.
             let is_unknown =
                 change.after.as_ref().is_some_and(|after| after.is_unknown_at(&change.path));
             let is_done = !is_unknown && is(&change.after);
             let is_conflict =
                 !is_unknown && (change.mixed && !change.ignored || !is_done && !is(&change.before));
             if is_conflict && change.ignored {
-                draft.leave(change, "it is ignored, and something else stands there now");
+                draft.leave(change, "it is ignored, and its path is in use now");
                 continue;
             }
             if is_conflict {
@@ -105,36 +105,36 @@ impl Store {
             let cannot = if is_end && !is_conflict && ends_alone {
                 None
             } else {
-                self.cannot(now.as_ref(), change.after.as_ref())?
+                self.why_impossible(now.as_ref(), change.after.as_ref())?
             };
             match cannot {
                 Some(why) => draft.leave(change, &why),
-                None => draft.plan.changes.push(Change::of(change.path, now, change.after)),
+                None => draft.plan.changes.push(TreeChange::of(change.path, now, change.after)),
             }
         }
-        // What is left can keep more from being made.
+        // A change that is left out can make others impossible.
         loop {
             let before = draft.left.len();
             draft.leave_half_moves();
             self.plan_missing_folders(workspace, force, &mut draft)?;
             draft.leave_copies();
-            draft.leave_above();
+            draft.leave_nonempty_folders();
             if draft.left.len() == before {
                 break;
             }
         }
-        let Draft { mut plan, left, .. } = draft;
+        let PlanDraft { mut plan, left, .. } = draft;
         plan.left = left.into_iter().map(|(change, why)| (change.shown(), why)).collect();
         Ok(plan)
     }
 
-    /// Plans the folders above what comes back that somebody has removed or replaced since: each is a conflict.
-    /// What lies below one that is left is left, too.
+    /// Plans the parent folders of restored entries that somebody has removed or replaced since; each is a conflict.
+    /// If such a folder is left out, so is everything below it.
     fn plan_missing_folders(
         &mut self,
         workspace: &Workspace,
         force: bool,
-        draft: &mut Draft,
+        draft: &mut PlanDraft,
     ) -> Result<()> {
         let coming = draft.plan.changes.iter().filter(|change| change.after.is_some());
         let above: BTreeSet<&str> = coming.flat_map(|c| ancestors(split(&c.path).0)).collect();
@@ -153,9 +153,9 @@ impl Store {
             let known = self.cache.get(&folder).and_then(|known| known.what.mode());
             let now = self.inspect(workspace, &folder, force)?;
             let mode = known.unwrap_or(0o755);
-            let change = Change::of(folder, now, Some(TreeEntry::Folder { mode }));
+            let change = TreeChange::of(folder, now, Some(TreeEntry::Folder { mode }));
             draft.plan.conflicts.push(change.shown());
-            match self.cannot(change.before.as_ref(), None)? {
+            match self.why_impossible(change.before.as_ref(), None)? {
                 Some(why) => draft.leave(change, &why),
                 None => draft.plan.changes.push(change),
             }
@@ -164,16 +164,15 @@ impl Store {
         Ok(())
     }
 
-    /// The files and links of these changes where something else stands than the change left there, by
-    /// their paths for people. Of what cannot be read nothing is known. With `again` a disk that fails is
-    /// passed over: otherwise nothing could go on where one is damaged.
+    /// The files and links that differ from what these changes left, as paths for messages. Unreadable entries are
+    /// left out. `again` ignores disk errors: otherwise a damaged disk would block the project forever.
     ///
     /// # Errors
-    /// One of them cannot be looked at.
-    pub fn others(
+    /// An entry cannot be read.
+    pub fn changed_since(
         &mut self,
         workspace: &Workspace,
-        changes: &[Change],
+        changes: &[TreeChange],
         again: bool,
     ) -> Result<Vec<String>> {
         let is_file =
@@ -192,34 +191,38 @@ impl Store {
         Ok(others)
     }
 
-    /// Why what stands somewhere cannot become that. The content it is to get is read, so that a failing disk is
-    /// found before anything is touched.
-    fn cannot(&self, now: Option<&TreeEntry>, after: Option<&TreeEntry>) -> Result<Option<String>> {
+    /// Why the current entry cannot be replaced by `after`; None if it can. Reads the new content, to detect a failing
+    /// disk before anything is changed.
+    fn why_impossible(
+        &self,
+        now: Option<&TreeEntry>,
+        after: Option<&TreeEntry>,
+    ) -> Result<Option<String>> {
         if let Some(blob) = after.and_then(TreeEntry::blob) {
             let content = self.blobs.read(blob);
             let content = content.map_err(|e| Error::undo(format!("{e}; nothing was touched")))?;
             if content.is_none() {
-                return Ok(Some("what it was is not kept".to_owned()));
+                return Ok(Some("its earlier content is not stored".to_owned()));
             }
         }
         if let Some(TreeEntry::File { blob, size, .. }) = now
             && !self.blobs.has(blob, *size)
         {
-            return Ok(Some("what it is now is not kept".to_owned()));
+            return Ok(Some("its current content is not stored".to_owned()));
         }
         let why = |what: Option<&TreeEntry>, is: &str| {
-            Some(format!("{is} is not kept: {}", what?.not_stored()?.in_words()))
+            Some(format!("{is} is not stored: {}", what?.not_stored()?.describe()))
         };
-        Ok(why(after, "what it was").or_else(|| why(now, "what it is now")))
+        Ok(why(after, "its earlier content").or_else(|| why(now, "its current content")))
     }
 }
 
-impl Draft {
-    fn leave(&mut self, change: Change, why: &str) {
+impl PlanDraft {
+    fn leave(&mut self, change: TreeChange, why: &str) {
         self.left.push((change, why.to_owned()));
     }
 
-    fn leave_all(&mut self, mut which: impl FnMut(&Change) -> bool, why: &str) {
+    fn leave_all(&mut self, mut which: impl FnMut(&TreeChange) -> bool, why: &str) {
         for change in self.plan.changes.extract_if(.., |change| which(change)) {
             self.left.push((change, why.to_owned()));
         }
@@ -227,22 +230,22 @@ impl Draft {
 
     fn leave_below(&mut self, folder: &str) {
         let below = format!("{folder}/");
-        let why = format!("'{}', on the way there, stays", shown(folder));
+        let why = format!("'{}', which is in its path, stays", shown(folder));
         self.leave_all(|change| change.after.is_some() && change.path.starts_with(&below), &why);
     }
 
-    /// Leaves a file that is not stored where only one end of its move is planned.
+    /// Leaves out the moves of files that are not stored if only one end is planned.
     fn leave_half_moves(&mut self) {
         let is_half = |(to, from): &(&String, &String)| {
             self.plan.change(to).is_none() || self.plan.change(from).is_none()
         };
         let half = self.plan.moves.iter().filter(is_half).flat_map(|(to, from)| [to, from]);
         let half: BTreeSet<String> = half.cloned().collect();
-        let why = "it is not kept, and cannot be moved back";
+        let why = "it is not stored, and cannot be moved back";
         self.leave_all(|change| half.contains(&change.path), why);
     }
 
-    /// Leaves of each content that cannot be put back in its place as many other copies, those first that would go.
+    /// Keeps one other copy of each content that cannot be restored; copies that would be deleted come first.
     fn leave_copies(&mut self) {
         let content = |what: &Option<TreeEntry>| match what {
             Some(TreeEntry::File { blob, size: 1.., .. }) => Some(blob.clone()),
@@ -257,7 +260,7 @@ impl Draft {
             }
         }
         for goes in [true, false] {
-            let is_copy = |change: &Change| {
+            let is_copy = |change: &TreeChange| {
                 let Some(now) = content(&change.before) else { return false };
                 let is_taken =
                     change.after.is_none() == goes && content(&change.after).as_ref() != Some(&now);
@@ -271,28 +274,28 @@ impl Draft {
         }
     }
 
-    /// Leaves the folders that hold something which should go, and stays.
-    fn leave_above(&mut self) {
+    /// Leaves out the removal of folders that contain an entry which is not removed.
+    fn leave_nonempty_folders(&mut self) {
         let staying = self.left.iter().filter(|(change, _)| change.after.is_none());
         let above = staying.flat_map(|(change, _)| ancestors(split(&change.path).0));
         let above: BTreeSet<String> = above.map(str::to_owned).collect();
-        let is_above = |change: &Change| change.after.is_none() && above.contains(&change.path);
-        self.leave_all(is_above, "it holds what is left as it is");
+        let is_above = |change: &TreeChange| change.after.is_none() && above.contains(&change.path);
+        self.leave_all(is_above, "it contains files that are left as they are");
     }
 }
 
 impl UndoPlan {
-    /// Whether something else is to stand in its place, or in that of a folder that holds it.
-    pub(super) fn makes_room(&self, change: &Change) -> bool {
+    /// Whether another kind of entry will be at its path or at a parent's path.
+    pub(super) fn makes_room(&self, change: &TreeChange) -> bool {
         ancestors(&change.path).filter_map(|path| self.change(path)).any(|change| {
             change.after.is_some()
                 && is_folder(change.before.as_ref()) != is_folder(change.after.as_ref())
         })
     }
 
-    /// The change that is planned for a path.
-    pub(super) fn change(&self, path: &str) -> Option<&Change> {
-        change_at(&self.changes, path)
+    /// The change planned for a path.
+    pub(super) fn change(&self, path: &str) -> Option<&TreeChange> {
+        find_change(&self.changes, path)
     }
 
     /// The temporary name of the new content of change `n`, in the same folder.
@@ -301,18 +304,18 @@ impl UndoPlan {
     }
 }
 
-/// The files that were moved unchanged, by their new paths: each as it was in the old place. Empty files are all
-/// alike, and count as new.
+/// Pairs the files that were moved unchanged: from the new path to the removal of the old one. Empty files are
+/// indistinguishable and count as new.
 pub fn moved<'a>(
-    changes: impl Iterator<Item = &'a Change> + Clone,
-) -> BTreeMap<&'a str, &'a Change> {
-    fn is(what: Option<&TreeEntry>) -> Option<(Option<&BlobId>, Option<Lasting>)> {
+    changes: impl Iterator<Item = &'a TreeChange> + Clone,
+) -> BTreeMap<&'a str, &'a TreeChange> {
+    fn is(what: Option<&TreeEntry>) -> Option<(Option<&BlobId>, Option<StableStat>)> {
         match what? {
             TreeEntry::File { blob, size: 1.., .. } => Some((Some(blob), None)),
-            what => Some((None, Some(what.lasting()?))),
+            what => Some((None, Some(what.stable()?))),
         }
     }
-    let mut gone: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
+    let mut gone: BTreeMap<_, Vec<&TreeChange>> = BTreeMap::new();
     for change in changes.clone().filter(|change| change.after.is_none()) {
         if let Some(key) = is(change.before.as_ref()) {
             gone.entry(key).or_default().push(change);
@@ -326,8 +329,8 @@ pub fn moved<'a>(
     .collect()
 }
 
-/// Where files that are not stored can go back by a rename: where they go, and where they are.
-fn moves(changes: &[Change]) -> BTreeMap<String, String> {
+/// Files that are not stored and can be restored by a rename: from their new paths to the current ones.
+fn moves(changes: &[TreeChange]) -> BTreeMap<String, String> {
     moved(changes.iter().filter(|change| !change.mixed))
         .into_iter()
         .filter(|(_, from)| from.before.as_ref().is_some_and(|was| was.not_stored().is_some()))
@@ -335,11 +338,11 @@ fn moves(changes: &[Change]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Which of these changes cannot be taken back, and why: what stood or stands there is not stored.
-pub fn unrestorable(changes: &[Change]) -> Vec<(&Change, NotStored)> {
-    let moves = moves(&super::reversed(changes.to_vec()));
+/// The changes that cannot be undone because an entry before or after is not stored, and why.
+pub fn unrestorable(changes: &[TreeChange]) -> Vec<(&TreeChange, NotStored)> {
+    let moves = moves(&super::reverse(changes.to_vec()));
     let ends: BTreeSet<&String> = moves.iter().flat_map(|(to, from)| [to, from]).collect();
-    let why = |change: &Change| {
+    let why = |change: &TreeChange| {
         let mut sides = [&change.before, &change.after].into_iter().flatten();
         sides.find_map(TreeEntry::not_stored)
     };

@@ -1,27 +1,25 @@
-//! What the workspace was like before a turn and after it, so that the turn can be shown and taken
-//! back: beneath the workspace's handle, following no link.
+//! Snapshots of the workspace before and after a turn, to show the turn's changes and to undo them. All access is
+//! beneath the workspace's handle, and no link is followed.
 //!
-//! - Contents are kept as blobs, under their digests; of regular files up to a size, and while there is
-//!   room. What is not kept is known by its number and times, and named as not restorable.
-//! - What rules leave out is not scanned, by the rules from before the turn; what is called `.git`
-//!   never is, nor is deaddrop's own state. A file that an operation itself changed is kept whatever
-//!   the rules say.
-//! - An unchanged file (number, size, times) is not read again: the cache remembers it from the last
-//!   scan, where its `changed` time is one that nobody can set (`trusted_times`), and not so young that the file
-//!   could change once more within it: else it is.
-//! - Times, owners and extended attributes are not kept.
-//! - Of what rules leave out, small files are kept that are neither build products nor secret (`ignored`): only
-//!   so that a deletion can be taken back.
-//! - What was ignored before the turn and has another name since is left alone.
+//! - Contents are stored as blobs, named by their digests: those of regular files up to a size limit, while there is
+//!   room. Other files are identified by inode number and times, and reported as not restorable.
+//! - Ignored files are not scanned; the ignore rules from before the turn apply. Nothing named `.git` is scanned, nor
+//!   is deaddrop's own state. A file that an operation itself changes is stored even if it is ignored.
+//! - An unchanged file (inode number, size, times) is not read again. The cache knows it from the last scan. This
+//!   requires a ctime that nobody can set (`trusted_times`) and that is old enough that a further change would alter
+//!   it; otherwise the file is read.
+//! - Times, owners and extended attributes are not stored.
+//! - Small ignored files that are neither build products nor secret are stored (`ignored`), only to undo deletions.
+//! - A file that was ignored before the turn and has been renamed since is left alone.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `tree` | what stands somewhere, and how that changed |
-//! | `stat_cache` | remembers what was seen, so that an unchanged file is not read again |
-//! | `scan` | compares the workspace with it; `tracked` what git tracks although ignored, `trusted_times` says whether times can be trusted |
-//! | `record` | scans around the operations of a turn; `rules` are the ignore rules from before the turn, `ignored_changes` what changed of what they leave out |
-//! | `merge`, `apply` | undo and redo: what is to change, and changing it |
-//! | `gc` | what is kept, and what goes when there is too much |
+//! | `tree` | entries of the tree and changes to them |
+//! | `stat_cache` | the results of the last scan, so that an unchanged file is not read again |
+//! | `scan` | compares the workspace with the cache; `tracked` finds ignored files that git tracks, `trusted_times` decides whether a file system's times can be trusted |
+//! | `record` | scans before and after the operations of a turn; `rules` are the ignore rules from before the turn, `ignored_changes` finds changes to ignored files |
+//! | `merge`, `apply` | undo and redo: plan the changes, then make them |
+//! | `gc` | limits the stored bytes by deleting the oldest checkpoints |
 
 mod apply;
 mod gc;
@@ -45,43 +43,43 @@ use serde::Serialize;
 
 use crate::blobs::{BlobId, Blobs};
 use crate::error::Result;
-pub use apply::Restored;
-pub use gc::{Needs, Turns};
+pub use apply::RestoreReport;
+pub use gc::{BlobNeeds, RecordedTurns};
 pub use ignored::IgnoredLimits;
-pub use ignored_changes::{IgnoredChange, Loss};
+pub use ignored_changes::{IgnoredChange, IgnoredLoss};
 pub use merge::{UndoPlan, moved, unrestorable};
-pub use record::{Noted, Recorded, Recorder};
+pub use record::{CheckpointNote, Recorder, TurnChanges};
 pub use rules::KeptRules;
-pub use stat_cache::Mark;
+pub use stat_cache::CachePosition;
 use stat_cache::StatCache;
-pub use tree::{Change, Identity, NotStored, TreeEntry, composed, reversed};
+pub use tree::{Identity, NotStored, TreeChange, TreeEntry, compose, reverse};
 
-/// What is kept of the workspace of one project.
+/// The checkpoints of one project's workspace.
 #[derive(Debug)]
-pub struct Store {
-    /// The contents.
+pub struct CheckpointStore {
+    /// The stored contents.
     pub blobs: Blobs,
     cache: StatCache,
     folder: PathBuf,
-    /// The largest file that is kept, in bytes.
+    /// The largest file that is stored, in bytes.
     file_limit: u64,
     ignored_limits: IgnoredLimits,
-    /// How many bytes are kept in all.
+    /// The most bytes that are stored in all.
     limit: u64,
-    /// How many there are; None where nobody has counted.
+    /// The bytes stored now; None until they are counted.
     size: Option<u64>,
-    /// How many there were when it was last looked which of them are needed.
-    swept: u64,
-    /// The turns that are recorded, where they may go for a new one.
-    turns: Option<Box<dyn Turns>>,
-    /// What the turn needs that is carried out, beside what the cache knows.
-    held: BTreeSet<BlobId>,
-    /// For so many bytes there was no room in this turn, whatever had gone.
-    lacks: Option<u64>,
+    /// The bytes stored after the last sweep.
+    size_at_last_sweep: u64,
+    /// The recorded turns; None if they must not be deleted to make room.
+    turns: Option<Box<dyn RecordedTurns>>,
+    /// Blobs that the current turn needs, beside those in the cache.
+    in_use: BTreeSet<BlobId>,
+    /// Room for this many bytes could not be made in this turn, even by deleting all old checkpoints.
+    no_room_for: Option<u64>,
 }
 
-impl Store {
-    /// What is kept in this folder, which is made when there is something.
+impl CheckpointStore {
+    /// The store in this folder, which is created when something is stored.
     pub fn new(folder: &Path, file_limit: u64, ignored_limits: IgnoredLimits, limit: u64) -> Self {
         Self {
             blobs: Blobs::new(folder.to_owned()),
@@ -91,59 +89,59 @@ impl Store {
             ignored_limits,
             limit,
             size: None,
-            swept: 0,
+            size_at_last_sweep: 0,
             turns: None,
-            held: BTreeSet::new(),
-            lacks: None,
+            in_use: BTreeSet::new(),
+            no_room_for: None,
         }
     }
 
-    /// Adds what a turn needs, such as the record of what it changed, whatever room there is. It is on disk after the
-    /// next [`Store::settle`].
+    /// Adds a value as JSON, such as the record of a turn's changes, regardless of the limit. It is on disk after the
+    /// next [`CheckpointStore::sync`].
     ///
     /// # Panics
     /// Never: strings and numbers always become JSON.
-    pub fn note(&mut self, noted: &(impl Serialize + ?Sized)) -> Result<BlobId> {
-        let text = serde_json::to_vec(noted).expect("strings and numbers become JSON");
+    pub fn add_json(&mut self, value: &(impl Serialize + ?Sized)) -> Result<BlobId> {
+        let text = serde_json::to_vec(value).expect("strings and numbers become JSON");
         let (id, more) = self.blobs.add(&text)?;
         self.size = Some(self.size() + more);
         Ok(id)
     }
 
-    /// The record of a turn; None where it is gone.
-    pub fn recorded(&self, id: &BlobId) -> Result<Option<Vec<Change>>> {
+    /// Reads the record of a turn's changes; None if it was deleted.
+    pub fn read_changes(&self, id: &BlobId) -> Result<Option<Vec<TreeChange>>> {
         let bytes = self.blobs.read(id)?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
-    /// All that these records say, as one list; None where one of them is gone.
-    pub fn composed(&self, records: &[BlobId]) -> Result<Option<Vec<Change>>> {
+    /// Reads these records and combines their changes; None if one of them was deleted.
+    pub fn read_composed(&self, records: &[BlobId]) -> Result<Option<Vec<TreeChange>>> {
         let mut parts = Vec::new();
         for record in records {
-            let Some(changes) = self.recorded(record)? else { return Ok(None) };
+            let Some(changes) = self.read_changes(record)? else { return Ok(None) };
             parts.push(changes);
         }
-        Ok(Some(composed(parts)))
+        Ok(Some(compose(parts)))
     }
 
-    /// Brings all that was added to disk.
-    pub fn settle(&mut self) -> Result<()> {
-        let settled = self.blobs.settle();
-        if settled.is_err() {
-            self.forget();
+    /// Brings everything that was added to disk.
+    pub fn sync(&mut self) -> Result<()> {
+        let synced = self.blobs.sync();
+        if synced.is_err() {
+            self.discard_unsynced();
         }
-        settled
+        synced
     }
 
-    /// Takes back what was added and is not on disk.
-    fn forget(&mut self) {
-        self.blobs.forget();
+    /// Discards what was added and is not on disk yet.
+    fn discard_unsynced(&mut self) {
+        self.blobs.discard_unsynced();
         self.cache.unload();
         (self.size, _) = (None, std::fs::remove_file(self.folder.join("size")));
     }
 
-    /// Clears away what an interrupted write left. Only for whoever may write here.
-    pub fn clear(&self) {
+    /// Deletes what interrupted writes left. The caller must hold the project's lock.
+    pub fn remove_leftovers(&self) {
         self.blobs.sweep();
         let _ = crate::atomic::sweep(&self.folder);
     }

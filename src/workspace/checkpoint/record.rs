@@ -1,10 +1,10 @@
-//! What a turn changes, recorded around its operations.
+//! Records what a turn changes.
 //!
-//! Before a file is made, changed, removed or moved, what stands there is kept. Before the first command all
-//! of the workspace is scanned, and once more at the end. What the turn changed is what differs from
-//! the first of these for each place; so a turn without commands needs no walk.
+//! Before an operation creates, changes, removes or moves a file, the current entry is stored. Before the first command
+//! and at the end of the turn, the whole workspace is scanned. A path's change is the difference to the earliest of
+//! these records; so a turn without commands needs no walk.
 //!
-//! Whatever goes wrong here stops nothing: the turn goes on, and cannot be taken back.
+//! An error here does not stop the turn, but the turn cannot be undone then.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ignored_changes::{IgnoredChange, IgnoredSnapshot};
 use super::rules::KeptRules;
-use super::scan::{Difference, Scan};
+use super::scan::{Difference, ScanResult};
 use super::tree::is_folder;
-use super::{Change, Mark, Store, TreeEntry};
+use super::{CachePosition, CheckpointStore, TreeChange, TreeEntry};
 use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
@@ -22,74 +22,73 @@ use crate::workspace::names::{ancestors, escaped, split};
 use crate::workspace::walk::detailed::{IgnoreSource, ignores, now};
 use crate::workspace::walk::{PlaceKind, Walk};
 
-/// What must not be forgotten before an operation is carried out: all that it says is kept.
+/// What the journal must contain before an operation is carried out. All contents that it refers to are stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Noted {
-    /// What stood where something is about to change.
+pub struct CheckpointNote {
+    /// The current entries at the paths that are about to change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) stood: Vec<(String, Option<TreeEntry>)>,
-    /// What all of the workspace was like before the first command.
+    /// The state of the workspace before the first command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) all: Option<Mark>,
-    /// When that was looked at, as files get it for their times, in nanoseconds since 1970.
+    pub(super) all: Option<CachePosition>,
+    /// When it was scanned, on the clock of file times, in nanoseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) since: Option<i64>,
-    /// What an operation is about to change after a command has run, and whether that had changed it.
+    /// Paths that an operation changes after a command has run, and whether the command had changed them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) touched: Vec<(String, bool)>,
-    /// What operations had left there before one more command.
+    /// What operations had left at these paths before a further command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) left: Vec<(String, Option<TreeEntry>)>,
-    /// Why nothing of this turn can be taken back.
+    /// Why this turn cannot be undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) failed: Option<String>,
 }
 
 /// What a turn changed.
 #[derive(Debug)]
-pub struct Recorded {
-    /// All that it changed, by path; else why that is not known.
-    pub changes: Result<Vec<Change>, String>,
-    /// The rules that the rest of the turn is to go by, where it has stopped to ask.
+pub struct TurnChanges {
+    /// All changes, sorted by path; or why they are unknown.
+    pub changes: Result<Vec<TreeChange>, String>,
+    /// The ignore rules for the rest of the turn, if it has stopped to ask.
     pub rules: Option<KeptRules>,
-    /// What changed beside that while its commands ran and is not kept, since rules leave it out; as far as
-    /// that is known.
+    /// Known changes to ignored files while its commands ran; these are not stored.
     pub ignored: Vec<IgnoredChange>,
 }
 
 /// Records what one turn changes.
 #[derive(Debug)]
 pub struct Recorder<'a> {
-    pub(super) store: &'a mut Store,
-    /// What stood in each place before an operation first changed it, and whether that was before the first command.
+    pub(super) store: &'a mut CheckpointStore,
+    /// The entry at each path before an operation first changed it, and whether that was before the first command.
     stood: BTreeMap<String, (Option<TreeEntry>, bool)>,
-    all: Option<Mark>,
-    /// When its first command was about to run, as files get it for their times.
+    all: Option<CachePosition>,
+    /// When its first command was about to run, on the clock of file times.
     since: i64,
-    /// Where operations changed something after the first command, and whether a command had changed it before.
+    /// Paths that operations changed after the first command, and whether a command had changed them before.
     touched: BTreeMap<String, bool>,
-    /// What they left there before the last command, where one has run since.
+    /// What operations had left at these paths before the last command.
     left: BTreeMap<String, Option<TreeEntry>>,
-    /// Where the person changed something after a hard stop within the turn. Where commands ran before it, nobody
-    /// knows who changed what.
+    /// Paths that the person changed after a hard stop within the turn.
     external: BTreeSet<String>,
+    /// Whether commands ran before a hard stop: then it is unknown who changed what.
     is_mixed: bool,
-    /// The rules that its first part left, where it had stopped to ask.
+    /// The ignore rules from the turn's first part, if it had stopped to ask.
     rules: KeptRules,
-    /// What was left out of the scan before the first command, where that is known, and after the last.
+    /// The ignored files in the scan before the first command, if known, and in the one after the last.
     ignored: [Option<IgnoredSnapshot>; 2],
-    /// Where repositories were before the first command.
+    /// The repositories before the first command.
     repositories: Vec<String>,
-    /// What commands changed, once they have all run.
+    /// What commands changed, after all have run.
     differences: Option<Vec<Difference>>,
     failed: Option<String>,
 }
 
 impl<'a> Recorder<'a> {
     /// The recorder of a turn that begins.
-    pub fn new(store: &'a mut Store) -> Self {
-        store.hold_anew();
+    pub fn new(store: &'a mut CheckpointStore) -> Self {
+        store.clear_in_use();
         Self {
             store,
             stood: BTreeMap::new(),
@@ -107,14 +106,18 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The same of a turn that is taken up again after a hard stop, of which all this was noted. `external` is where
-    /// something else stands than its operations found or left.
-    pub fn resumed(store: &'a mut Store, noted: Vec<Noted>, external: &[RelPath]) -> Self {
+    /// The recorder of a turn that is resumed after a hard stop, from its notes in the journal. `external` are paths
+    /// whose entries its operations neither found nor left.
+    pub fn resumed(
+        store: &'a mut CheckpointStore,
+        noted: Vec<CheckpointNote>,
+        external: &[RelPath],
+    ) -> Self {
         let mut recorder = Self::new(store);
         recorder.external = external.iter().map(|path| escaped(path.as_str().as_bytes())).collect();
         recorder.is_mixed = noted.iter().any(|noted| noted.all.is_some());
-        for Noted { stood, all, since, touched, left, failed } in noted {
-            recorder.store.hold(stood.iter().filter_map(|(_, what)| what.as_ref()?.blob()));
+        for CheckpointNote { stood, all, since, touched, left, failed } in noted {
+            recorder.store.mark_in_use(stood.iter().filter_map(|(_, what)| what.as_ref()?.blob()));
             recorder.since = since.unwrap_or(recorder.since);
             if let Some(mark) = &all {
                 match recorder.store.cache.load(Some(mark)) {
@@ -137,9 +140,9 @@ impl<'a> Recorder<'a> {
         recorder
     }
 
-    /// The turn is the rest of one that had stopped to ask: it goes by the rules from before all of it.
+    /// Continues a turn that had stopped to ask: the ignore rules from before the whole turn apply.
     #[must_use]
-    pub fn going_by(mut self, rules: Result<KeptRules>) -> Self {
+    pub fn with_rules(mut self, rules: Result<KeptRules>) -> Self {
         match rules {
             Ok(rules) => self.rules = rules,
             Err(e) => self.fail(&e.to_string()),
@@ -149,20 +152,20 @@ impl<'a> Recorder<'a> {
 
     fn fail(&mut self, why: &str) {
         self.failed.get_or_insert_with(|| why.to_owned());
-        self.store.forget();
+        self.store.discard_unsynced();
     }
 
-    /// Why the turn cannot be taken back, if that is so already.
+    /// Why the turn cannot be undone, if an error has occurred.
     pub fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// Files are about to change. Gives what is to be noted before they do.
+    /// Call before files change. Returns what must be in the journal before they do.
     pub fn before_files<'e>(
         &mut self,
         workspace: &Workspace,
         effects: impl IntoIterator<Item = &'e FileEffect>,
-    ) -> Option<Noted> {
+    ) -> Option<CheckpointNote> {
         self.keep(|recorder, noted| {
             effects.into_iter().try_for_each(|effect| {
                 let path = escaped(effect.path.as_str().as_bytes());
@@ -172,8 +175,12 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// A file or a folder is about to be moved.
-    pub fn before_move(&mut self, workspace: &Workspace, effect: &MoveEffect) -> Option<Noted> {
+    /// Call before a file or a folder is moved. Returns what must be in the journal first.
+    pub fn before_move(
+        &mut self,
+        workspace: &Workspace,
+        effect: &MoveEffect,
+    ) -> Option<CheckpointNote> {
         let escaped = |path: &RelPath| escaped(path.as_str().as_bytes());
         let (from, to) = (escaped(&effect.from), escaped(&effect.to));
         self.keep(|recorder, noted| {
@@ -196,28 +203,31 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    fn keep(&mut self, what: impl FnOnce(&mut Self, &mut Noted) -> Result<()>) -> Option<Noted> {
+    fn keep(
+        &mut self,
+        what: impl FnOnce(&mut Self, &mut CheckpointNote) -> Result<()>,
+    ) -> Option<CheckpointNote> {
         if self.failed.is_some() {
             return None;
         }
-        let mut noted = Noted::default();
-        match what(self, &mut noted).and_then(|()| self.store.settle()) {
-            Ok(()) => Some(noted).filter(|noted| *noted != Noted::default()),
+        let mut noted = CheckpointNote::default();
+        match what(self, &mut noted).and_then(|()| self.store.sync()) {
+            Ok(()) => Some(noted).filter(|noted| *noted != CheckpointNote::default()),
             Err(e) => Some(self.cannot_keep(&e)),
         }
     }
 
-    fn cannot_keep(&mut self, error: &Error) -> Noted {
+    fn cannot_keep(&mut self, error: &Error) -> CheckpointNote {
         self.fail(&error.to_string());
-        Noted { failed: Some(error.to_string()), ..Noted::default() }
+        CheckpointNote { failed: Some(error.to_string()), ..CheckpointNote::default() }
     }
 
-    /// Folders that are to be made on the way.
+    /// Records the parent folders that will be created.
     fn keep_missing_above(
         &mut self,
         workspace: &Workspace,
         path: &str,
-        noted: &mut Noted,
+        noted: &mut CheckpointNote,
     ) -> Result<()> {
         let mut above = split(path).0;
         while !above.is_empty() && workspace.folder_at(above).is_err() {
@@ -227,14 +237,19 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    fn touch(&mut self, workspace: &Workspace, path: String, noted: &mut Noted) -> Result<()> {
+    fn touch(
+        &mut self,
+        workspace: &Workspace,
+        path: String,
+        noted: &mut CheckpointNote,
+    ) -> Result<()> {
         let is_as_left = self.touched.contains_key(&path) && !self.left.contains_key(&path);
         if self.all.is_some() && !is_as_left {
             let changed = self.is_changed(workspace, &path)?;
             self.touched(path.clone(), changed);
             noted.touched.push((path.clone(), changed));
         }
-        // What was there before the first command is in the cache.
+        // The cache contains everything from before the first command.
         let is_known = self.all.is_some() && self.store.cache.get(&path).is_some();
         if self.stood.contains_key(&path) || is_known {
             return Ok(());
@@ -246,33 +261,36 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// An operation is about to change that; a command may have `changed` it before.
+    /// Records that an operation is about to change a path, which a command may have `changed` before.
     fn touched(&mut self, path: String, changed: bool) {
         self.left.remove(&path);
         *self.touched.entry(path).or_default() |= changed;
     }
 
-    /// Whether a command has changed what stands there, since an operation did or at all.
+    /// Whether a command has changed the entry, since an operation did or at all.
     fn is_changed(&mut self, workspace: &Workspace, path: &str) -> Result<bool> {
         let was = match self.left.get(path).cloned() {
             Some(left) => left,
-            None if self.store.is_as_seen(workspace, path) => return Ok(false),
+            None if self.store.is_unchanged_since_scan(workspace, path) => return Ok(false),
             None => self.store.cache.get(path).map(|known| known.what.clone()),
         };
         let now = self.store.inspect_as(workspace, path, false, [was.as_ref(), None])?;
-        // What is left out was not scanned before.
+        // Ignored entries were not scanned before.
         Ok(now != was && (was.is_some() || !self.is_ignored(path, now.as_ref())))
     }
 
-    /// Whether a command changed what differs now from what it was before the first command.
+    /// Whether a command changed an entry that differs from its state before the first command.
     fn is_by_command(&self, path: &str, now: Option<&TreeEntry>) -> bool {
         self.touched.get(path).is_none_or(|by_command| *by_command)
             || self.left.get(path).is_some_and(|left| left.as_ref() != now)
     }
 
-    /// A command is about to run. Before the first, scans all of the workspace: gives what is to be
-    /// noted, and the walk. Before others, looks at what operations have changed since.
-    pub fn before_command(&mut self, workspace: &Workspace) -> Option<(Noted, Option<Walk>)> {
+    /// Call before a command runs. Before the first, scans the whole workspace and returns what must be in the
+    /// journal, and the walk. Before others, only inspects what operations have changed since.
+    pub fn before_command(
+        &mut self,
+        workspace: &Workspace,
+    ) -> Option<(CheckpointNote, Option<Walk>)> {
         if self.failed.is_some() {
             return None;
         }
@@ -290,44 +308,44 @@ impl<'a> Recorder<'a> {
             });
             return noted.map(|noted| (noted, None));
         }
-        // Times of files are coarse: one that is given now may be a little earlier.
+        // File times are coarse: a file written now may get a slightly earlier time.
         self.since = i64::try_from(now() - 20_000_000).unwrap_or(i64::MAX);
         Some(match self.scan_before(workspace) {
             Ok((walk, mark)) => {
                 self.all = Some(mark.clone());
                 let since = Some(self.since);
-                (Noted { all: Some(mark), since, ..Noted::default() }, Some(walk))
+                (CheckpointNote { all: Some(mark), since, ..CheckpointNote::default() }, Some(walk))
             }
             Err(e) => (self.cannot_keep(&e), None),
         })
     }
 
-    fn scan_before(&mut self, workspace: &Workspace) -> Result<(Walk, Mark)> {
-        // Nothing of this turn goes by a place in it yet.
-        self.store.cache.shorten()?;
+    fn scan_before(&mut self, workspace: &Workspace) -> Result<(Walk, CachePosition)> {
+        // This turn has no position in the cache file yet.
+        self.store.cache.compact()?;
         let by = self.rules_before()?;
-        let Scan { walk, ignored, .. } = self.store.scan(workspace, &by.0)?;
+        let ScanResult { walk, ignored, .. } = self.store.scan(workspace, &by.0)?;
         self.ignored[0] = Some(ignored);
         self.repositories = walk.places(PlaceKind::Repository).map(str::to_owned).collect();
-        self.store.settle()?;
+        self.store.sync()?;
         Ok((walk, self.store.cache.write(true)?))
     }
 
-    /// The rules from before the turn, where an operation of it has changed them before the first command.
+    /// The ignore rules from before the turn, even if its operations have changed them since.
     fn rules_before(&self) -> Result<KeptRules> {
         let early = self.stood.iter().filter(|(_, (_, is_early))| *is_early);
         let early = early.map(|(path, (what, _))| (&**path, what.as_ref()));
-        self.rules.clone().and(early, &self.store.blobs)
+        self.rules.clone().with_former(early, &self.store.blobs)
     }
 
-    /// All commands of the turn have run. Gives what the workspace is like now, where some have.
+    /// Call after all commands of the turn have run. Returns a walk of the workspace if any has run.
     pub fn after_commands(&mut self, workspace: &Workspace) -> Option<Walk> {
         if self.all.is_none() || self.failed.is_some() {
             return None;
         }
         let by = IgnoreSource::Given(self.store.cache.rules.clone());
         match self.store.scan(workspace, &by) {
-            Ok(Scan { walk, differences, ignored }) => {
+            Ok(ScanResult { walk, differences, ignored }) => {
                 self.ignored[1] = Some(ignored);
                 self.differences = Some(differences);
                 Some(walk)
@@ -339,11 +357,10 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The turn is at its end: what it changed. All that is needed to take it back is on disk once the store is
-    /// settled.
-    pub fn finish(mut self, workspace: &Workspace) -> Recorded {
+    /// Ends the turn and returns what it changed. Everything needed to undo it is on disk after the store's next sync.
+    pub fn finish(mut self, workspace: &Workspace) -> TurnChanges {
         if self.differences.is_none() {
-            // The turn ended before its last command was looked after.
+            // The turn ended before the scan after its last command.
             self.after_commands(workspace);
         }
         let concluded = match self.failed.take() {
@@ -351,24 +368,24 @@ impl<'a> Recorder<'a> {
             None => self.conclude(workspace).map_err(|e| e.to_string()),
         };
         if concluded.is_err() {
-            self.store.forget();
+            self.store.discard_unsynced();
         }
-        self.store.note_size();
-        let failed = |why| Recorded { changes: Err(why), rules: None, ignored: Vec::new() };
+        self.store.save_size();
+        let failed = |why| TurnChanges { changes: Err(why), rules: None, ignored: Vec::new() };
         concluded.unwrap_or_else(failed)
     }
 
-    /// Whether something is left out by the rules from before the turn.
+    /// Whether the rules from before the turn ignore an entry.
     fn is_ignored(&self, path: &str, what: Option<&TreeEntry>) -> bool {
         ignores(&self.store.cache.rules, path, is_folder(what))
     }
 
-    fn conclude(&mut self, workspace: &Workspace) -> Result<Recorded> {
+    fn conclude(&mut self, workspace: &Workspace) -> Result<TurnChanges> {
         let rules = match self.all {
             Some(_) => KeptRules::given(self.store.cache.rules.clone()),
             None => self.rules_before()?,
         };
-        let mut all: BTreeMap<String, Change> = BTreeMap::new();
+        let mut all: BTreeMap<String, TreeChange> = BTreeMap::new();
         let mut differences = self.differences.take().unwrap_or_default();
         for Difference { change, .. } in &mut differences {
             change.by_command = self.is_by_command(&change.path, change.after.as_ref());
@@ -377,18 +394,18 @@ impl<'a> Recorder<'a> {
             before.renamed_to(differences.iter().filter(|one| one.change.by_command))
         });
         for one in differences {
-            let was_unseen = one.was_only_unseen(self.since);
-            let Difference { mut change, is_met, .. } = one;
-            let is_left_alone = !is_met && !change.by_command;
+            let was_made_readable = one.was_only_made_readable(self.since);
+            let Difference { mut change, is_scanned, .. } = one;
+            let is_left_alone = !is_scanned && !change.by_command;
             change.ignored &= change.by_command;
-            // What was ignored before is left alone, but for what it took the place of: a conflict.
+            // A renamed ignored entry is left alone. If it replaced another entry, that is a conflict.
             change.mixed = !change.ignored
                 && (renamed.contains(&change.path)
                     || ancestors(&change.path).any(|above| renamed.contains(&format!("{above}/"))));
-            if was_unseen || is_left_alone || change.mixed && change.before.is_none() {
+            if was_made_readable || is_left_alone || change.mixed && change.before.is_none() {
                 continue;
             }
-            // A file may have taken the place of an ignored folder.
+            // A file may have replaced an ignored folder.
             if let Some(new) = all.remove(&change.path) {
                 change.after = new.after;
             }
@@ -398,8 +415,8 @@ impl<'a> Recorder<'a> {
             let path = format!("{folder}/.git").trim_start_matches('/').to_owned();
             if self.store.inspect(workspace, &path, false)?.is_none() {
                 let before = Some(TreeEntry::repository_at(&path));
-                let change = Change::of(path.clone(), before, None);
-                all.insert(path, Change { by_command: true, ..change });
+                let change = TreeChange::of(path.clone(), before, None);
+                all.insert(path, TreeChange { by_command: true, ..change });
             }
         }
         for (path, (before, is_early)) in std::mem::take(&mut self.stood) {
@@ -408,23 +425,23 @@ impl<'a> Recorder<'a> {
                 Some(_) => {}
                 None => {
                     let after = self.store.inspect(workspace, &path, true)?;
-                    // A command of the turn had made it, and it is gone: else a walk had met it, but in a
-                    // folder that could not be listed.
-                    let is_met = |what: &Option<TreeEntry>| {
+                    // A command of the turn created it, and it is gone. Otherwise a walk would have found it,
+                    // unless its folder could not be listed.
+                    let is_scanned = |what: &Option<TreeEntry>| {
                         !self.is_ignored(&path, what.as_ref())
                             && !self.store.cache.unreadable.hides(&path)
                     };
-                    if is_early || !(is_met(&before) && is_met(&after)) {
-                        all.insert(path.clone(), Change::of(path, before, after));
+                    if is_early || !(is_scanned(&before) && is_scanned(&after)) {
+                        all.insert(path.clone(), TreeChange::of(path, before, after));
                     }
                 }
             }
         }
         if self.all.is_some() {
-            self.store.settle()?;
+            self.store.sync()?;
             self.store.cache.write(false)?;
         }
-        let mut changes: Vec<Change> =
+        let mut changes: Vec<TreeChange> =
             all.into_values().filter(|change| change.before != change.after).collect();
         for change in &mut changes {
             change.mixed |= self.is_mixed && change.by_command
@@ -436,14 +453,13 @@ impl<'a> Recorder<'a> {
             }
             _ => Vec::new(),
         };
-        Ok(Recorded { changes: Ok(changes), rules: Some(rules), ignored })
+        Ok(TurnChanges { changes: Ok(changes), rules: Some(rules), ignored })
     }
 }
 
 impl Difference {
-    /// Whether it could not be met before, and is unchanged since then: all that a command did is to let it be
-    /// seen.
-    fn was_only_unseen(&self, since: i64) -> bool {
+    /// Whether it was unreadable before and has not changed since: a command only made it readable.
+    fn was_only_made_readable(&self, since: i64) -> bool {
         let is_old = |changed: i128| changed != 0 && changed < since.into();
         let before = self.change.before.as_ref();
         before.is_some_and(|before| before.is_unknown_at(&self.change.path))

@@ -1,19 +1,19 @@
-//! The ignore rules from before a turn, where it has changed them: also for the rest of one that stopped to
-//! ask, so that a reply cannot have the person's ignored files recorded as its own.
+//! The ignore rules from before a turn, in case the turn changes them. They also apply to the rest of a turn that
+//! stopped to ask, so that a reply cannot have the person's ignored files recorded as its own.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Store, TreeEntry};
+use super::{CheckpointStore, TreeEntry};
 use crate::blobs::{BlobId, Blobs};
 use crate::error::{Error, Result};
 use crate::workspace::names::split;
 use crate::workspace::walk::detailed::{IgnoreSource, Texts};
 use crate::workspace::walk::ignoring::{FILES, first_lines};
 
-/// The rules that the rest of a turn goes by: those on disk but for these files, or all, since commands have run that
-/// may have changed any.
+/// The ignore rules for the rest of a turn: those on disk with some files replaced, or, if commands have run (which may
+/// have changed any), the complete set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeptRules(pub(super) IgnoreSource);
@@ -25,13 +25,13 @@ impl Default for KeptRules {
 }
 
 impl KeptRules {
-    /// All of them.
+    /// The complete set of rules.
     pub(super) fn given(texts: Texts) -> Self {
         Self(IgnoreSource::Given(texts))
     }
 
-    /// The same where operations have changed files since in whose places this `stood`. What was kept first counts.
-    pub(super) fn and<'a>(
+    /// Adds the former contents of files that operations have changed since. The earliest content of a file counts.
+    pub(super) fn with_former<'a>(
         mut self,
         stood: impl Iterator<Item = (&'a str, Option<&'a TreeEntry>)>,
         blobs: &Blobs,
@@ -57,11 +57,11 @@ impl KeptRules {
     }
 }
 
-impl Store {
-    /// The rules that were noted for the rest of a turn.
+impl CheckpointStore {
+    /// Reads the rules that were saved for the rest of a turn.
     ///
     /// # Errors
-    /// They are gone.
+    /// They were deleted.
     pub fn rules(&self, id: &BlobId) -> Result<KeptRules> {
         let bytes = self.blobs.read(id)?;
         let rules = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());

@@ -1,4 +1,4 @@
-//! What stands in one place of the workspace, and in all of it.
+//! Inspects single paths of the workspace, and scans all of it.
 
 use std::collections::HashSet;
 use std::io::{self, Read};
@@ -7,191 +7,193 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::ignored;
 use super::ignored_changes::IgnoredSnapshot;
-use super::stat_cache::{Known, Unreadable};
+use super::stat_cache::{CachedEntry, Unreadable};
 use super::tree::{Identity, is_same, shown_path};
 use super::trusted_times::TrustedTimes;
-use super::{Change, NotStored, Store, TreeEntry, tracked};
+use super::{CheckpointStore, NotStored, TreeChange, TreeEntry, tracked};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::modes::without_set_ids;
 use crate::workspace::names::{escaped_os, split, unescaped};
 use crate::workspace::walk::detailed::{DetailedWalk, FileStat, IgnoreSource, WalkEntry, now};
-use crate::workspace::walk::{EntryKind, PlaceKind, Walk, walk_closely};
+use crate::workspace::walk::{EntryKind, PlaceKind, Walk, detailed_walk};
 use crate::workspace::{Workspace, open_to_look};
 
-/// What was changed so short a time ago may change again without another time, in nanoseconds; on
-/// some file systems times are of two seconds.
+/// A file that changed this recently may change again within the same time stamp, in nanoseconds: some file systems
+/// have a resolution of two seconds.
 pub(super) const YOUNG: i128 = 2_000_000_000;
-/// A file that is written while it is read is read so often.
+/// How often to try reading a file that changes while it is read.
 const TRIES: usize = 3;
 
-/// What a scan of all of the workspace gives.
+/// The result of scanning the whole workspace.
 #[derive(Debug)]
-pub(super) struct Scan {
+pub(super) struct ScanResult {
     pub(super) walk: Walk,
-    /// What differs from the last scan; of what is kept though rules leave it out, what is gone.
+    /// Differences from the last scan; for ignored files that are stored, only deletions.
     pub(super) differences: Vec<Difference>,
-    /// What rules leave out.
+    /// The ignored entries.
     pub(super) ignored: IgnoredSnapshot,
 }
 
-/// What differs from the last scan.
+/// A difference from the last scan.
 #[derive(Debug)]
 pub(super) struct Difference {
-    pub(super) change: Change,
-    /// Whether a scan meets it; otherwise it is only kept though rules leave it out.
-    pub(super) is_met: bool,
-    /// What is told of it now, where a walk met it.
+    pub(super) change: TreeChange,
+    /// Whether scans include it; otherwise it is ignored, and only stored to undo a deletion.
+    pub(super) is_scanned: bool,
+    /// Its current metadata and size, if the walk found it.
     pub(super) facts: Option<(FileStat, u64)>,
 }
 
-impl Store {
-    /// Scans all that is not left out by these rules, and keeps what is new. Nothing of it is on disk before it
-    /// is settled.
+impl CheckpointStore {
+    /// Scans everything that these rules do not ignore, and stores new contents. Nothing is on disk before the next
+    /// sync.
     ///
     /// # Errors
-    /// The root cannot be listed, or something cannot be kept; then all is as before.
-    pub(super) fn scan(&mut self, workspace: &Workspace, by: &IgnoreSource) -> Result<Scan> {
+    /// The root cannot be listed, or a content cannot be stored; the store is then unchanged.
+    pub(super) fn scan(&mut self, workspace: &Workspace, by: &IgnoreSource) -> Result<ScanResult> {
         self.cache.load(None)?;
-        self.compare(workspace, by).inspect_err(|_| self.forget())
+        self.compare(workspace, by).inspect_err(|_| self.discard_unsynced())
     }
 
-    fn compare(&mut self, workspace: &Workspace, by: &IgnoreSource) -> Result<Scan> {
+    fn compare(&mut self, workspace: &Workspace, by: &IgnoreSource) -> Result<ScanResult> {
         let now = now();
-        let mut walk = walk_closely(workspace, by)?;
+        let mut walk = detailed_walk(workspace, by)?;
         let mut close = *walk.take_detailed().unwrap_or_default();
-        tracked::meet(
+        tracked::add_tracked(
             workspace,
             walk.places(PlaceKind::Repository),
             by,
             &self.cache.rules,
             &mut close,
         );
-        let DetailedWalk { mut met, left_out, rules, others, unreadable } = close;
-        met.push(workspace.met_root()?);
-        met.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let kept = ignored::kept(workspace, &left_out, self.ignored_limits);
+        let DetailedWalk { met: mut entries, left_out, rules, others, unreadable } = close;
+        entries.push(workspace.root_entry()?);
+        entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let kept = ignored::select(workspace, &left_out, self.ignored_limits);
         let paths: HashSet<String> = kept.iter().map(|kept| kept.path.clone()).collect();
-        // What git tracks in an ignored folder is met by itself.
-        let met = met.into_iter().map(|met| {
-            let tracked = paths.contains(&met.path);
-            (met, tracked, tracked)
+        // The walk already contains what git tracks in an ignored folder.
+        let entries = entries.into_iter().map(|entry| {
+            let tracked = paths.contains(&entry.path);
+            (entry, tracked, tracked)
         });
         let kept = kept.into_iter().map(|kept| (kept, true, false));
         self.cache.earlier = std::mem::take(&mut self.cache.seen);
         let (mut differences, mut folders) = (Vec::new(), FolderCache::new(workspace));
         let mut times = TrustedTimes::default();
-        for (met, ignored, tracked) in met.chain(kept) {
-            if self.cache.seen.contains_key(&met.path) {
+        for (entry, ignored, tracked) in entries.chain(kept) {
+            if self.cache.seen.contains_key(&entry.path) {
                 continue;
             }
-            let is_met = !ignored || tracked;
+            let is_scanned = !ignored || tracked;
             let earlier = &mut self.cache.earlier;
-            let is_known = earlier.get(&met.path).is_some_and(|known| known.is_met() == is_met);
-            let was = if is_known { earlier.remove(&met.path) } else { None };
-            let known = self.known_of(&met, was.as_ref(), &mut folders, &mut times, now)?;
-            let known = Known { ignored, tracked, ..known };
+            let is_known =
+                earlier.get(&entry.path).is_some_and(|known| known.is_scanned() == is_scanned);
+            let was = if is_known { earlier.remove(&entry.path) } else { None };
+            let known = self.cached_entry(&entry, was.as_ref(), &mut folders, &mut times, now)?;
+            let known = CachedEntry { ignored, tracked, ..known };
             let before = match &was {
                 Some(known) => Some(known.what.clone()),
                 None => {
-                    let is_unknown = self.cache.unreadable.hides(&met.path);
-                    is_unknown.then(|| TreeEntry::unreadable_at(&met.path))
+                    let is_unknown = self.cache.unreadable.hides(&entry.path);
+                    is_unknown.then(|| TreeEntry::unreadable_at(&entry.path))
                 }
             };
-            // What the root was is unknown where no scan before had it.
-            let is_new_root = met.path.is_empty() && was.is_none();
-            if is_met && before.as_ref() != Some(&known.what) && !is_new_root {
-                // A file in the place of an ignored folder.
+            // If no earlier scan included the root, its former state is unknown.
+            let is_new_root = entry.path.is_empty() && was.is_none();
+            if is_scanned && before.as_ref() != Some(&known.what) && !is_new_root {
+                // A file has replaced an ignored folder.
                 let ignored = was.as_ref().is_some_and(|was| was.ignored && was.what.is_folder())
                     && !known.what.is_folder();
-                let change = Change::of(met.path.clone(), before, Some(known.what.clone()));
-                let change = Change { ignored, ..change };
-                let facts = Some((met.facts, met.size));
-                differences.push(Difference { change, is_met, facts });
+                let change = TreeChange::of(entry.path.clone(), before, Some(known.what.clone()));
+                let change = TreeChange { ignored, ..change };
+                let facts = Some((entry.facts, entry.size));
+                differences.push(Difference { change, is_scanned, facts });
             }
             if was.as_ref() == Some(&known) {
-                self.cache.seen.insert(met.path, known);
+                self.cache.seen.insert(entry.path, known);
             } else {
-                self.cache.set(met.path, known);
+                self.cache.set(entry.path, known);
             }
         }
         let unreadable = Unreadable::from(unreadable);
         let before = std::mem::take(&mut self.cache.earlier);
-        self.hold(before.values().filter_map(|known| known.what.blob()));
+        self.mark_in_use(before.values().filter_map(|known| known.what.blob()));
         for (path, known) in before {
-            let (is_met, Known { what, ignored, .. }) = (known.is_met(), known);
-            // What cannot be listed may still be known by its name.
-            let after = if is_met && !unreadable.hides(&path) {
+            let (is_scanned, CachedEntry { what, ignored, .. }) = (known.is_scanned(), known);
+            // An entry of a folder that cannot be listed may still be found by its name.
+            let after = if is_scanned && !unreadable.hides(&path) {
                 None
             } else {
                 match folders.stands_at(&path).map(|(_, found)| found.is_dir()) {
-                    Err(e) if folders.tells_nothing_is_there(&path, &e) => None,
-                    // A file in the place of an ignored folder is told by itself.
-                    Ok(false) if !is_met && what.is_folder() => None,
-                    _ if !is_met => Some(what.clone()),
-                    Ok(_) => self.inspect_next(workspace, &mut folders, &path, true)?,
+                    Err(e) if folders.proves_absence(&path, &e) => None,
+                    // A file that replaced an ignored folder is reported separately.
+                    Ok(false) if !is_scanned && what.is_folder() => None,
+                    _ if !is_scanned => Some(what.clone()),
+                    Ok(_) => self.inspect_with(workspace, &mut folders, &path, true)?,
                     Err(_) => Some(TreeEntry::unreadable_at(&path)),
                 }
             };
             if !self.cache.seen.contains_key(&path) {
-                self.cache.gone(&path);
+                self.cache.remove(&path);
             }
             if after.as_ref() != Some(&what) {
-                let change = Change { ignored, ..Change::of(path, Some(what), after) };
-                differences.push(Difference { change, is_met, facts: None });
+                let change = TreeChange { ignored, ..TreeChange::of(path, Some(what), after) };
+                differences.push(Difference { change, is_scanned, facts: None });
             }
         }
-        self.cache.cannot_read(unreadable);
-        self.cache.go_by(rules);
+        self.cache.set_unreadable(unreadable);
+        self.cache.set_rules(rules);
         if others {
-            // What is listed goes by the rules on disk.
+            // The listing must use the rules on disk.
             walk = workspace.walk()?;
         }
-        Ok(Scan { walk, differences, ignored: IgnoredSnapshot::of(left_out) })
+        Ok(ScanResult { walk, differences, ignored: IgnoredSnapshot::of(left_out) })
     }
 
-    /// What stands where that was met, as it `was` where that still holds.
-    fn known_of(
+    /// The entry that the walk found; from the cache (`was`) if it is unchanged.
+    fn cached_entry(
         &mut self,
-        met: &WalkEntry,
-        was: Option<&Known>,
+        entry: &WalkEntry,
+        was: Option<&CachedEntry>,
         folders: &mut FolderCache,
         times: &mut TrustedTimes,
         now: i128,
-    ) -> Result<Known> {
-        let tells = times.tell(met, folders);
-        let holds = tells && was.is_some_and(|known| known.holds_for(met));
+    ) -> Result<CachedEntry> {
+        let trusted = times.are_trusted(entry, folders);
+        let holds = trusted && was.is_some_and(|known| known.matches_entry(entry));
         if !holds {
-            self.hold(was.iter().filter_map(|known| known.what.blob()));
+            self.mark_in_use(was.iter().filter_map(|known| known.what.blob()));
         }
-        // What was not kept for lack of room is, where there is some now.
-        let mut finds_room = |known: &Known| {
+        // A file that was not stored for lack of room is stored if there is room now.
+        let mut finds_room = |known: &CachedEntry| {
             known.what.not_stored() == Some(NotStored::Room) && self.has_room_for(known.size)
         };
         if let Some(known) = was.filter(|known| holds && !finds_room(known)) {
-            // Its file system may have another number since.
-            return Ok(Known { facts: met.facts, ..known.clone() });
+            // The device number of its file system may have changed.
+            return Ok(CachedEntry { facts: entry.facts, ..known.clone() });
         }
-        let found = self.entry(folders.folder(split(&met.path).0).ok(), met, true)?;
-        let (what, facts, size) = found.unwrap_or_else(|| (unread(was, met), met.facts, met.size));
-        let sure = tells && facts.changed != 0 && facts.changed + YOUNG < now;
-        Ok(Known { what, facts, size, sure, ignored: false, tracked: false })
+        let found = self.entry(folders.folder(split(&entry.path).0).ok(), entry, true)?;
+        let (what, facts, size) =
+            found.unwrap_or_else(|| (unreadable_entry(was, entry), entry.facts, entry.size));
+        let sure = trusted && facts.changed != 0 && facts.changed + YOUNG < now;
+        Ok(CachedEntry { what, facts, size, sure, ignored: false, tracked: false })
     }
 
-    /// What stands in a folder, as it was met, and what is told of it; None where it cannot be read. With `keep`
-    /// the content of a file is kept, if it can be.
+    /// Reads the entry that the walk found in a folder, and its metadata; None if it cannot be read. `keep` stores a
+    /// file's content, if possible.
     fn entry(
         &mut self,
         folder: Option<&Dir>,
-        met: &WalkEntry,
+        entry: &WalkEntry,
         keep: bool,
     ) -> Result<Option<(TreeEntry, FileStat, u64)>> {
-        let name = split(&met.path).1;
-        let what = match (met.kind, folder) {
-            (None, _) => TreeEntry::Folder { mode: met.facts.mode },
+        let name = split(&entry.path).1;
+        let what = match (entry.kind, folder) {
+            (None, _) => TreeEntry::Folder { mode: entry.facts.mode },
             (Some(EntryKind::Other), _) => {
-                TreeEntry::unkept(NotStored::Other, &met.facts, met.size)
+                TreeEntry::new_not_stored(NotStored::Other, &entry.facts, entry.size)
             }
             (_, None) => return Ok(None),
             (Some(EntryKind::File), Some(folder)) => return self.read(folder, name, keep),
@@ -202,22 +204,21 @@ impl Store {
                 TreeEntry::Link { target: escaped_os(target.as_os_str()) }
             }
         };
-        Ok(Some((what, met.facts, met.size)))
+        Ok(Some((what, entry.facts, entry.size)))
     }
 
-    /// What stands at a path; None where nothing does. With `keep` the content of a file is kept, if
-    /// it can be.
+    /// Reads the entry at a path; None if nothing exists. `keep` stores a file's content, if possible.
     pub(super) fn inspect(
         &mut self,
         workspace: &Workspace,
         path: &str,
         keep: bool,
     ) -> Result<Option<TreeEntry>> {
-        self.inspect_next(workspace, &mut FolderCache::new(workspace), path, keep)
+        self.inspect_with(workspace, &mut FolderCache::new(workspace), path, keep)
     }
 
-    /// The same in one of many places.
-    fn inspect_next(
+    /// Like [`Self::inspect`], with a cache of open folders for many paths.
+    fn inspect_with(
         &mut self,
         workspace: &Workspace,
         folders: &mut FolderCache,
@@ -229,26 +230,26 @@ impl Store {
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(Some(TreeEntry::unreadable_at(path)));
             }
-            Err(e) if folders.tells_nothing_is_there(path, &e) => return Ok(None),
-            // A disk that fails does not tell that nothing is there, nor does a lack of open files.
+            Err(e) if folders.proves_absence(path, &e) => return Ok(None),
+            // A failing disk or too many open files do not prove that nothing exists.
             Err(e) => return Err(Error::io("look at", shown_path(path).as_ref(), e)),
         };
-        let met = WalkEntry::of(path.to_owned(), &found);
+        let entry = WalkEntry::of(path.to_owned(), &found);
         if workspace.is_state(path, &found) {
-            return Ok(Some(TreeEntry::unkept(NotStored::Other, &met.facts, met.size)));
+            return Ok(Some(TreeEntry::new_not_stored(NotStored::Other, &entry.facts, entry.size)));
         }
         if found.is_dir() && split(path).1 == ".git" {
             return Ok(Some(TreeEntry::repository_at(path)));
         }
-        if let Some((what, ..)) = self.entry(Some(folders.last()), &met, keep)? {
+        if let Some((what, ..)) = self.entry(Some(folders.last()), &entry, keep)? {
             return Ok(Some(what));
         }
         self.cache.load(None)?;
-        Ok(Some(unread(self.cache.get(path), &met)))
+        Ok(Some(unreadable_entry(self.cache.get(path), &entry)))
     }
 
-    /// What stands at a path, as `inspect` has it, or as one of these says it where it is that and not
-    /// stored: a rename makes no other of it.
+    /// Like [`Self::inspect`], but if one of these known entries is not stored and is the one at the path, possibly
+    /// renamed, returns that.
     pub(super) fn inspect_as(
         &mut self,
         workspace: &Workspace,
@@ -258,7 +259,7 @@ impl Store {
     ) -> Result<Option<TreeEntry>> {
         let known = known.into_iter().flatten();
         let all: Vec<_> =
-            known.filter_map(|what| Some((what, workspace.as_unkept(path, what)?))).collect();
+            known.filter_map(|what| Some((what, workspace.as_not_stored(path, what)?))).collect();
         let found = all
             .iter()
             .find(|(what, now)| now == *what)
@@ -269,12 +270,12 @@ impl Store {
         }
     }
 
-    /// Whether that is what stands at a path: contents, permissions, links; of what is not stored whether it
-    /// is the same file, unchanged.
+    /// Whether the entry at a path equals this one: content, permissions, link target. If it is not stored, whether it
+    /// is the same, unchanged file.
     ///
     /// # Errors
-    /// It cannot be looked at.
-    pub fn stands(
+    /// The entry cannot be read.
+    pub fn is_still(
         &mut self,
         workspace: &Workspace,
         path: &str,
@@ -284,17 +285,15 @@ impl Store {
         Ok(is_same(now.as_ref(), what))
     }
 
-    /// Whether what stands at a path is surely what it was at the last scan, as far as that tells without
-    /// reading it.
-    pub(super) fn is_as_seen(&self, workspace: &Workspace, path: &str) -> bool {
+    /// Whether the metadata proves that the entry at a path is unchanged since the last scan.
+    pub(super) fn is_unchanged_since_scan(&self, workspace: &Workspace, path: &str) -> bool {
         self.cache.get(path).filter(|known| known.sure).is_some_and(|known| {
             let same = Identity::of(&known.facts, known.size);
             workspace.identity_at(path).is_ok_and(|now| now == same)
         })
     }
 
-    /// Reads a regular file, and keeps its content where that is asked for; None where it cannot be
-    /// read, or is no such file.
+    /// Reads a regular file, and stores its content with `keep`; None if it cannot be read or is not a regular file.
     fn read(
         &mut self,
         folder: &Dir,
@@ -306,14 +305,14 @@ impl Store {
                 return Ok(None);
             };
             let (facts, size) = (FileStat::of(&before), before.len());
-            let unkept = |why| TreeEntry::unkept(why, &facts, size);
+            let unkept = |why| TreeEntry::new_not_stored(why, &facts, size);
             let Some(bytes) = bytes else {
                 return Ok(Some((unkept(NotStored::Large), facts, size)));
             };
             if facts != FileStat::of(&after) || bytes.len() as u64 != size {
                 continue;
             }
-            let blob = if keep { self.keep(&bytes)? } else { Some(BlobId::of(&bytes)) };
+            let blob = if keep { self.store_content(&bytes)? } else { Some(BlobId::of(&bytes)) };
             let what = match blob {
                 Some(blob) => TreeEntry::File { blob, mode: without_set_ids(facts.mode), size },
                 None => unkept(NotStored::Room),
@@ -325,51 +324,50 @@ impl Store {
 }
 
 impl Workspace {
-    /// The root, which no folder of a walk lists.
-    fn met_root(&self) -> Result<WalkEntry> {
+    /// The entry of the root, which a walk does not list.
+    fn root_entry(&self) -> Result<WalkEntry> {
         let found = self.root.dir_metadata();
         let found = found.map_err(|e| Error::io("look at", &self.path, e))?;
         Ok(WalkEntry::of(String::new(), &found))
     }
 
-    /// What tells whether what stands at a path is the same.
+    /// Identifies the entry at a path.
     pub(super) fn identity_at(&self, path: &str) -> io::Result<Identity> {
         let (_, found) = self.stands_at(path)?;
         Ok(Identity::of(&FileStat::of(&found), found.len()))
     }
 
-    /// What stands at a path now, said in the words of something that is not stored. None where nothing stands
-    /// there, or that is stored.
-    pub(super) fn as_unkept(&self, path: &str, what: &TreeEntry) -> Option<TreeEntry> {
+    /// The entry at a path now, as an entry that is not stored for the same reason as `what`. None if nothing exists
+    /// or `what` is stored.
+    pub(super) fn as_not_stored(&self, path: &str, what: &TreeEntry) -> Option<TreeEntry> {
         let why = what.not_stored()?;
-        Some(TreeEntry::Unkept { why, is: self.identity_at(path).ok()? })
+        Some(TreeEntry::NotStored { reason: why, identity: self.identity_at(path).ok()? })
     }
 }
 
-/// A file that cannot be read. Where only its permissions keep it from that, it has the content that it had when it
-/// could be: its number, its size and its time of writing are still those. What it holds is looked at again when it
-/// gets its permissions back.
-fn unread(was: Option<&Known>, met: &WalkEntry) -> TreeEntry {
-    let WalkEntry { facts, size, .. } = met;
-    let same = |was: &&Known| {
+/// The entry of a file that cannot be read. If only its permissions prevent reading, and inode number, size and
+/// modification time are unchanged, it still has its last known content. It is read again when it becomes readable.
+fn unreadable_entry(was: Option<&CachedEntry>, entry: &WalkEntry) -> TreeEntry {
+    let WalkEntry { facts, size, .. } = entry;
+    let same = |was: &&CachedEntry| {
         was.facts.is_number_of(facts) && (was.facts.written, was.size) == (facts.written, *size)
     };
-    let was = was.filter(same).filter(|_| facts.changed != 0 && is_closed(facts.mode));
+    let was = was.filter(same).filter(|_| facts.changed != 0 && is_unreadable_mode(facts.mode));
     match was.and_then(|was| was.what.blob()) {
         Some(blob) => {
             let mode = without_set_ids(facts.mode);
             TreeEntry::File { blob: blob.clone(), mode, size: *size }
         }
-        None => TreeEntry::unkept(NotStored::Unreadable, facts, *size),
+        None => TreeEntry::new_not_stored(NotStored::Unreadable, facts, *size),
     }
 }
 
-/// Whether these permissions keep an owner from reading.
-pub(super) fn is_closed(mode: u32) -> bool {
+/// Whether these permission bits prevent the owner from reading.
+pub(super) fn is_unreadable_mode(mode: u32) -> bool {
     mode & 0o400 == 0
 }
 
-/// A file's bytes, unless there are more than `limit`; and what was told of it before and after.
+/// A file's bytes, unless there are more than `limit`, and its metadata before and after reading.
 fn read_once(
     folder: &Dir,
     name: &str,

@@ -1,9 +1,9 @@
-//! What was seen of the workspace at the last scan, so that what is unchanged is not read again; and
-//! what stood there before a command, for a turn that is taken up again.
+//! Caches the results of the last scan, so that unchanged files are not read again, and the state before a command,
+//! for a turn that is resumed after a stop.
 //!
-//! A file of lines, `checksum " " JSON`, that only grows within a turn. A line says what stands at a path or which
-//! rules its folder has, or that nothing does any more. So a turn writes as much as has changed, and a place in the
-//! file ([`Mark`]) stands for all that was so then. What is torn or damaged at its end counts as never seen.
+//! The cache is a file of lines, `checksum " " JSON`, that only grows within a turn. A line contains the entry at a
+//! path or the ignore rules of a folder, or removes one. So a turn writes only what has changed, and a position in the
+//! file ([`CachePosition`]) stands for the state at that time. Torn or damaged lines at its end are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -21,43 +21,43 @@ use crate::workspace::names::common_prefix;
 use crate::workspace::walk::EntryKind;
 use crate::workspace::walk::detailed::{FileStat, Texts, WalkEntry};
 
-/// A file that is so much longer than it would be anew is written anew, in bytes.
+/// How much longer than necessary the file may be before it is rewritten, in bytes.
 const SLACK: u64 = 256 << 10;
 
-/// What was seen somewhere.
+/// A scanned entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Known {
+pub(super) struct CachedEntry {
     #[serde(rename = "w")]
     pub(super) what: TreeEntry,
     #[serde(rename = "f")]
     pub(super) facts: FileStat,
-    /// Its size, as the system told it.
+    /// Its size in bytes, from its metadata.
     #[serde(rename = "z")]
     pub(super) size: u64,
-    /// Whether it is as it was where its facts are.
+    /// Whether equal metadata proves that it is unchanged.
     #[serde(rename = "s", default)]
     pub(super) sure: bool,
-    /// Whether it is kept though rules leave it out.
+    /// Whether it is stored although it is ignored.
     #[serde(rename = "i", default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) ignored: bool,
-    /// Whether it is met all the same, since git tracks it or something in it.
+    /// Whether it is scanned although it is ignored, since git tracks it or something in it.
     #[serde(rename = "t", default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) tracked: bool,
 }
 
-impl Known {
-    /// Whether a scan meets it, like all that no rules leave out.
-    pub(super) fn is_met(&self) -> bool {
+impl CachedEntry {
+    /// Whether scans include it.
+    pub(super) fn is_scanned(&self) -> bool {
         !self.ignored || self.tracked
     }
 
-    /// Whether it is known to be as it was.
-    pub(super) fn holds_for(&self, met: &WalkEntry) -> bool {
+    /// Whether the metadata proves that it is unchanged.
+    pub(super) fn matches_entry(&self, met: &WalkEntry) -> bool {
         let same_kind = match (&self.what, met.kind) {
             (TreeEntry::Folder { .. }, None)
             | (TreeEntry::Link { .. }, Some(EntryKind::Link))
             | (TreeEntry::File { .. }, Some(EntryKind::File)) => true,
-            (TreeEntry::Unkept { why, .. }, Some(_)) => *why != NotStored::Unreadable,
+            (TreeEntry::NotStored { reason, .. }, Some(_)) => *reason != NotStored::Unreadable,
             _ => false,
         };
         let same = self.facts == met.facts && self.facts.is_number_of(&met.facts);
@@ -65,33 +65,33 @@ impl Known {
     }
 }
 
-/// A line. Of a path it has how many bytes it begins with as the one before, and the rest: so the paths of nested
-/// folders do not take quadratic space.
+/// A line of the file. A path is stored as the length of the prefix that it shares with the path before, and the
+/// rest: so the paths of nested folders do not take quadratic space.
 #[derive(Debug, Serialize, Deserialize)]
-enum Line {
-    /// The first: which file it is.
+enum CacheLine {
+    /// The first line: the file's random id.
     Id(String),
-    /// What stands at a path.
-    At(usize, String, Option<Known>),
-    /// The files of rules in a folder.
+    /// The entry at a path; None removes it.
+    At(usize, String, Option<CachedEntry>),
+    /// The ignore files in a folder, by name; None removes them.
     RulesIn(usize, String, Option<BTreeMap<String, String>>),
     Unreadable(Unreadable),
 }
 
-/// Where a scan could not see, since a folder cannot be listed or searched: what stands there is unknown, which is
-/// not the same as nothing. Folders with a `/` at their end (the root is empty), all below which is hidden, and whether
-/// that is hidden itself; none below another.
+/// Places that a scan could not read, since a folder cannot be listed or searched: their contents are unknown, which
+/// does not mean empty. Maps each folder, with a trailing `/` (the root is empty), everything below which is hidden,
+/// to whether the folder itself is hidden, too. No folder is below another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Unreadable(BTreeMap<String, bool>);
 
 impl Unreadable {
-    /// Whether what stands at an escaped path could not be met.
+    /// Whether the scan could not see this escaped path.
     pub(super) fn hides(&self, path: &str) -> bool {
         if self.0.is_empty() {
             return false;
         }
         let path = format!("{path}/");
-        // What stands between a folder and a path below it in this order lies below that folder too.
+        // In this order, everything between a folder and a path below it is below that folder, too.
         let last = self.0.range::<str, _>((Bound::Unbounded, Bound::Included(&*path))).next_back();
         last.is_some_and(|(folder, itself)| {
             path.starts_with(folder) && (*itself || path.len() > folder.len())
@@ -100,7 +100,7 @@ impl Unreadable {
 }
 
 impl From<BTreeSet<String>> for Unreadable {
-    /// Of folders with a `/` at their end, all below which is hidden, and single entries with all below them.
+    /// A trailing `/` means that everything below a folder is hidden; otherwise the entry itself is, too.
     fn from(places: BTreeSet<String>) -> Self {
         let mut all: BTreeMap<String, bool> = BTreeMap::new();
         for place in places {
@@ -118,31 +118,31 @@ impl From<BTreeSet<String>> for Unreadable {
     }
 }
 
-/// A state of the cache.
+/// A position in the cache file, which stands for the state at that time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Mark {
+pub struct CachePosition {
     id: String,
     end: u64,
 }
 
-/// All that was seen.
+/// The results of the last scan.
 #[derive(Debug, Default)]
 pub(super) struct StatCache {
     path: PathBuf,
     id: String,
-    pub(super) seen: BTreeMap<String, Known>,
-    /// What was seen before, while a scan goes on and has not met it yet.
-    pub(super) earlier: BTreeMap<String, Known>,
+    pub(super) seen: BTreeMap<String, CachedEntry>,
+    /// During a scan: entries of the scan before that have not been found again yet.
+    pub(super) earlier: BTreeMap<String, CachedEntry>,
     pub(super) rules: Texts,
-    /// Where the last scan could not see.
+    /// What the last scan could not read.
     pub(super) unreadable: Unreadable,
-    /// How long the file is, and how long it was when it was written anew.
+    /// The file's length, and its length when it was last rewritten.
     end: u64,
-    fresh: u64,
-    /// The path of the last line that has one.
+    compact_end: u64,
+    /// The path of the last line that contains one.
     last: String,
-    /// Lines that are not in the file yet.
+    /// Lines that are not written yet.
     lines: String,
     is_synced: bool,
     is_loaded: bool,
@@ -153,14 +153,14 @@ impl StatCache {
         Self { path, ..Self::default() }
     }
 
-    /// What is known is to be read anew from the file.
+    /// Forgets everything; the next load reads the file again.
     pub(super) fn unload(&mut self) {
         *self = Self::new(std::mem::take(&mut self.path));
     }
 
-    /// Reads it, where that is still to be done; up to a mark, where one is given. Returns whether all
-    /// up to there is there.
-    pub(super) fn load(&mut self, mark: Option<&Mark>) -> Result<bool> {
+    /// Reads the file unless it is loaded, only up to a mark if one is given. Returns whether everything up to the
+    /// mark could be read.
+    pub(super) fn load(&mut self, mark: Option<&CachePosition>) -> Result<bool> {
         if self.is_loaded && mark.is_none() {
             return Ok(true);
         }
@@ -172,80 +172,80 @@ impl StatCache {
         };
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let is_beyond = mark.is_some_and(|mark| self.end >= mark.end);
-            if is_beyond || read(line).and_then(|read| self.take(read)).is_none() {
+            if is_beyond || parse_line(line).and_then(|parsed| self.apply(parsed)).is_none() {
                 break;
             }
             self.end += line.len() as u64;
         }
-        self.fresh = self.end;
+        self.compact_end = self.end;
         Ok(mark.is_none_or(|mark| mark.id == self.id && mark.end == self.end))
     }
 
-    /// Takes in what a line says; None where it has no such path.
-    fn take(&mut self, line: Line) -> Option<()> {
+    /// Applies a line; None if its path is invalid.
+    fn apply(&mut self, line: CacheLine) -> Option<()> {
         match line {
-            Line::Id(id) => self.id = id,
-            Line::At(same, rest, known) => {
-                go_on(&mut self.last, same, &rest)?;
-                put(&mut self.seen, &self.last, known);
+            CacheLine::Id(id) => self.id = id,
+            CacheLine::At(same, rest, known) => {
+                replace_suffix(&mut self.last, same, &rest)?;
+                set_or_remove(&mut self.seen, &self.last, known);
             }
-            Line::RulesIn(same, rest, rules) => {
-                go_on(&mut self.last, same, &rest)?;
-                put(&mut self.rules, &self.last, rules);
+            CacheLine::RulesIn(same, rest, rules) => {
+                replace_suffix(&mut self.last, same, &rest)?;
+                set_or_remove(&mut self.rules, &self.last, rules);
             }
-            Line::Unreadable(unreadable) => self.unreadable = unreadable,
+            CacheLine::Unreadable(unreadable) => self.unreadable = unreadable,
         }
         Some(())
     }
 
-    /// What stands at a path that a scan meets, as far as it was seen.
-    pub(super) fn get(&self, path: &str) -> Option<&Known> {
-        self.seen.get(path).filter(|known| known.is_met())
+    /// The entry at a path, if scans include it.
+    pub(super) fn get(&self, path: &str) -> Option<&CachedEntry> {
+        self.seen.get(path).filter(|known| known.is_scanned())
     }
 
-    pub(super) fn set(&mut self, path: String, known: Known) {
-        self.push_at(&path, Line::At, Some(known.clone()));
+    pub(super) fn set(&mut self, path: String, known: CachedEntry) {
+        self.push_at(&path, CacheLine::At, Some(known.clone()));
         self.seen.insert(path, known);
     }
 
-    /// Nothing stands there any more.
-    pub(super) fn gone(&mut self, path: &str) {
-        self.push_at(path, Line::At, None);
+    /// Records that nothing exists at a path any more.
+    pub(super) fn remove(&mut self, path: &str) {
+        self.push_at(path, CacheLine::At, None);
         self.seen.remove(path);
     }
 
-    pub(super) fn go_by(&mut self, rules: Texts) {
+    pub(super) fn set_rules(&mut self, rules: Texts) {
         let before = std::mem::replace(&mut self.rules, rules.clone());
         let gone = before.keys().filter(|folder| !rules.contains_key(*folder));
-        gone.for_each(|folder| self.push_at(folder, Line::RulesIn, None));
+        gone.for_each(|folder| self.push_at(folder, CacheLine::RulesIn, None));
         for (folder, texts) in rules.into_iter().filter(|(f, texts)| before.get(f) != Some(texts)) {
-            self.push_at(&folder, Line::RulesIn, Some(texts));
+            self.push_at(&folder, CacheLine::RulesIn, Some(texts));
         }
     }
 
-    pub(super) fn cannot_read(&mut self, unreadable: Unreadable) {
+    pub(super) fn set_unreadable(&mut self, unreadable: Unreadable) {
         if unreadable != self.unreadable {
-            self.push(&Line::Unreadable(unreadable.clone()));
+            self.push(&CacheLine::Unreadable(unreadable.clone()));
             self.unreadable = unreadable;
         }
     }
 
-    /// Writes what is new. With `sync` all of it is on disk then.
-    pub(super) fn write(&mut self, sync: bool) -> Result<Mark> {
+    /// Writes what is new, and syncs the file to disk with `sync`.
+    pub(super) fn write(&mut self, sync: bool) -> Result<CachePosition> {
         if self.id.is_empty() || self.end == 0 {
-            self.write_anew()?;
+            self.rewrite()?;
         } else if !self.lines.is_empty() || sync && !self.is_synced {
             self.append(sync).map_err(|e| {
                 self.unload();
                 Error::io("write", &self.path, e)
             })?;
         }
-        Ok(Mark { id: self.id.clone(), end: self.end })
+        Ok(CachePosition { id: self.id.clone(), end: self.end })
     }
 
     fn append(&mut self, sync: bool) -> io::Result<()> {
         let mut file = atomic::open_own(File::options().write(true), &self.path)?;
-        // What follows is torn, or of a turn that is carried out anew.
+        // Anything beyond is torn, or belongs to a turn that is repeated.
         if file.metadata()?.len() != self.end {
             file.set_len(self.end)?;
         }
@@ -260,42 +260,43 @@ impl StatCache {
         Ok(())
     }
 
-    fn write_anew(&mut self) -> Result<()> {
+    fn rewrite(&mut self) -> Result<()> {
         self.id = uuid::Uuid::new_v4().simple().to_string();
         self.last.clear();
         self.lines.clear();
-        self.push(&Line::Id(self.id.clone()));
-        self.push(&Line::Unreadable(self.unreadable.clone()));
+        self.push(&CacheLine::Id(self.id.clone()));
+        self.push(&CacheLine::Unreadable(self.unreadable.clone()));
         let (rules, seen) = (std::mem::take(&mut self.rules), std::mem::take(&mut self.seen));
         rules.iter().for_each(|(folder, texts)| {
-            self.push_at(folder, Line::RulesIn, Some(texts.clone()));
+            self.push_at(folder, CacheLine::RulesIn, Some(texts.clone()));
         });
-        seen.iter().for_each(|(path, known)| self.push_at(path, Line::At, Some(known.clone())));
+        seen.iter()
+            .for_each(|(path, known)| self.push_at(path, CacheLine::At, Some(known.clone())));
         (self.rules, self.seen) = (rules, seen);
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
         }
-        // What is added later is synced by itself; that the file has its name is not, by that.
+        // Later syncs cover what is appended, but not the file's name.
         let text = std::mem::take(&mut self.lines);
         atomic::write_private(&self.path, text.as_bytes())?;
-        (self.end, self.fresh) = (text.len() as u64, text.len() as u64);
+        (self.end, self.compact_end) = (text.len() as u64, text.len() as u64);
         self.is_synced = true;
         Ok(())
     }
 
-    /// Writes it anew where it has grown long; not within a turn, whose marks would mean nothing then.
-    pub(super) fn shorten(&mut self) -> Result<()> {
+    /// Rewrites the file if it has grown long. Must not be called within a turn: its positions would become invalid.
+    pub(super) fn compact(&mut self) -> Result<()> {
         self.load(None)?;
-        if self.end > 2 * self.fresh + SLACK { self.write_anew() } else { Ok(()) }
+        if self.end > 2 * self.compact_end + SLACK { self.rewrite() } else { Ok(()) }
     }
 
-    /// The blobs of all that is seen, and was before a scan that goes on.
+    /// The blobs of all entries, including those of the scan before during a scan.
     pub(super) fn blobs(&self) -> BTreeSet<BlobId> {
         let all = self.seen.values().chain(self.earlier.values());
         all.filter_map(|known| known.what.blob().cloned()).collect()
     }
 
-    fn push(&mut self, line: &Line) {
+    fn push(&mut self, line: &CacheLine) {
         // Strings and numbers always become JSON.
         let json = serde_json::to_string(line).unwrap_or_default();
         let sum = blake3::hash(json.as_bytes()).to_hex();
@@ -303,34 +304,34 @@ impl StatCache {
     }
 
     /// Adds the line of a path.
-    fn push_at<T>(&mut self, path: &str, line: fn(usize, String, T) -> Line, value: T) {
+    fn push_at<T>(&mut self, path: &str, line: fn(usize, String, T) -> CacheLine, value: T) {
         let mut same = common_prefix(&self.last, path);
         while !path.is_char_boundary(same) {
             same -= 1;
         }
-        // It begins so.
-        let _ = go_on(&mut self.last, same, &path[same..]);
+        // The prefix is always valid here.
+        let _ = replace_suffix(&mut self.last, same, &path[same..]);
         self.push(&line(same, path[same..].to_owned(), value));
     }
 }
 
-/// Makes a path one that begins with as many of its bytes; None where it has not so many.
-fn go_on(path: &mut String, same: usize, rest: &str) -> Option<()> {
+/// Keeps this many bytes of a path and appends the rest; None if the path is shorter.
+fn replace_suffix(path: &mut String, same: usize, rest: &str) -> Option<()> {
     path.get(..same)?;
     path.truncate(same);
     path.push_str(rest);
     Some(())
 }
 
-fn put<T>(places: &mut BTreeMap<String, T>, path: &str, value: Option<T>) {
+fn set_or_remove<T>(places: &mut BTreeMap<String, T>, path: &str, value: Option<T>) {
     match value {
         Some(value) => drop(places.insert(path.to_owned(), value)),
         None => drop(places.remove(path)),
     }
 }
 
-/// A line; None where it is none.
-fn read(bytes: &[u8]) -> Option<Line> {
+/// Parses a line; None if it is torn or damaged.
+fn parse_line(bytes: &[u8]) -> Option<CacheLine> {
     let (sum, json) = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?.split_once(' ')?;
     let is_whole = *sum == blake3::hash(json.as_bytes()).to_hex()[..16];
     serde_json::from_str(json).ok().filter(|_| is_whole)
@@ -343,14 +344,14 @@ mod tests {
     use super::*;
     use crate::workspace::walk::EntryKind;
 
-    fn blank() -> Known {
+    fn blank() -> CachedEntry {
         let (what, facts) = (TreeEntry::unreadable_at(""), FileStat::default());
-        Known { what, facts, size: 0, sure: false, ignored: false, tracked: false }
+        CachedEntry { what, facts, size: 0, sure: false, ignored: false, tracked: false }
     }
 
-    fn known(path: &str) -> Known {
+    fn known(path: &str) -> CachedEntry {
         let what = TreeEntry::unreadable_at(path);
-        Known { what, size: 1, ..blank() }
+        CachedEntry { what, size: 1, ..blank() }
     }
 
     proptest! {
@@ -369,13 +370,13 @@ mod tests {
                     mark = Some((mark_here, index.seen.clone(), index.rules.clone()));
                 }
                 if n % 3 == 2 {
-                    index.gone(path);
+                    index.remove(path);
                 } else {
                     index.set(path.clone(), known(path));
                 }
                 let mut rules = index.rules.clone();
                 rules.insert(path.clone(), BTreeMap::from([(".ignore".to_owned(), "x".to_owned())]));
-                index.go_by(rules);
+                index.set_rules(rules);
             }
             index.write(true).unwrap();
             let mut again = StatCache::new(dir.path().join("index"));
@@ -398,7 +399,7 @@ mod tests {
     fn a_number_counts_on_its_own_file_system() {
         let at = |device, inode| FileStat { device, inode, ..FileStat::default() };
         let (what, path, size) = (TreeEntry::Link { target: "x".into() }, "l".to_owned(), 1);
-        let known = |device| Known {
+        let known = |device| CachedEntry {
             what: what.clone(),
             facts: at(device, 7),
             size,
@@ -409,8 +410,8 @@ mod tests {
             let (path, kind, facts) = (path.clone(), Some(EntryKind::Link), at(device, 7));
             WalkEntry { path, kind, size, facts }
         };
-        assert!(known(1).holds_for(&met(1)) && known(0).holds_for(&met(1)));
-        assert!(!known(1).holds_for(&met(2)));
+        assert!(known(1).matches_entry(&met(1)) && known(0).matches_entry(&met(1)));
+        assert!(!known(1).matches_entry(&met(2)));
     }
 
     #[test]

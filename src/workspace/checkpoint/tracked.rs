@@ -1,9 +1,9 @@
-//! Files that git tracks though rules leave them out, as after `git add -f`: they are kept like any other.
+//! Ignored files that git tracks, as after `git add -f`: they are stored like files that are not ignored.
 //!
-//! Which they are is of the rules that a turn goes by, and stands among them under the place of git's own
-//! index, so a command that has git track a file of the person's does not make it one of the turn. The index
-//! is read anew only where it is another, by what the system tells of it, or rules are: so a turn does not
-//! grow with a repository that has not changed. A worktree's index stands elsewhere, and is not looked for.
+//! The list of these files is part of a turn's ignore rules, under the path of git's index. So a command that makes git
+//! track a file of the person's does not make it part of the turn. The index is read again only if its metadata or the
+//! ignore rules have changed: so a turn's cost does not grow with a repository that has not changed. The index of a
+//! linked worktree is elsewhere and is not considered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,29 +15,30 @@ use crate::workspace::walk::detailed::{
 };
 use crate::workspace::walk::tracked::{REPOSITORIES, files};
 
-/// Has a close walk meet them, where `repositories` are; `earlier` are the rules of the last scan.
-pub(super) fn meet<'a>(
+/// Adds the tracked files of these repositories to a detailed walk; `earlier` are the rules of the last scan.
+pub(super) fn add_tracked<'a>(
     workspace: &Workspace,
     repositories: impl Iterator<Item = &'a str>,
     by: &IgnoreSource,
     earlier: &Texts,
-    close: &mut DetailedWalk,
+    walk: &mut DetailedWalk,
 ) {
     let known: Texts = match by {
         IgnoreSource::Given(texts) => {
-            let gits = texts.iter().filter(|(place, _)| is_gits(place));
+            let gits = texts.iter().filter(|(place, _)| is_git_folder(place));
             gits.map(|(place, names)| (place.clone(), names.clone())).collect()
         }
         IgnoreSource::Disk(_) => {
-            let same = earlier.iter().filter(|(place, _)| !is_gits(place)).eq(&close.rules);
+            let same = earlier.iter().filter(|(place, _)| !is_git_folder(place)).eq(&walk.rules);
             let found = repositories.take(REPOSITORIES).filter_map(|folder| {
                 let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
                 let place = format!("{prefix}.git/");
-                let is: String = workspace.identity_at(&format!("{place}{INDEX}")).ok()?.into();
+                let identity: String =
+                    workspace.identity_at(&format!("{place}{INDEX}")).ok()?.into();
                 let was = earlier.get(&place).and_then(|names| names.get(INDEX)).filter(|_| same);
-                let text = match was.filter(|was| was.split('\0').next() == Some(&is)) {
+                let text = match was.filter(|was| was.split('\0').next() == Some(&identity)) {
                     Some(was) => was.clone(),
-                    None => left_out(workspace, &prefix, is, &close.rules),
+                    None => ignored_in_index(workspace, &prefix, identity, &walk.rules),
                 };
                 Some((place, BTreeMap::from([(INDEX.to_owned(), text)])))
             });
@@ -45,18 +46,23 @@ pub(super) fn meet<'a>(
         }
     };
     let paths: Vec<String> = tracked(&known).collect();
-    close.rules.extend(known);
-    meet_all(workspace, close, &paths);
+    walk.rules.extend(known);
+    add_paths(workspace, walk, &paths);
 }
 
-fn is_gits(place: &str) -> bool {
+fn is_git_folder(place: &str) -> bool {
     place == ".git/" || place.ends_with("/.git/")
 }
 
-/// What an index that `is` this has of what these rules leave out, as it stands among rules.
-fn left_out(workspace: &Workspace, prefix: &str, is: String, rules: &Texts) -> String {
+/// The ignored files in an index with this identity, in the form in which the rules contain them.
+fn ignored_in_index(
+    workspace: &Workspace,
+    prefix: &str,
+    identity: String,
+    rules: &Texts,
+) -> String {
     let mut ignoring = Ignoring::by(rules);
-    let mut text = is;
+    let mut text = identity;
     files(workspace, prefix, |path| {
         if ignoring.leaves_out(path, false) {
             text.push('\0');
@@ -66,12 +72,12 @@ fn left_out(workspace: &Workspace, prefix: &str, is: String, rules: &Texts) -> S
     text
 }
 
-/// Adds these to what was met, with the folders that were left out and hold them.
-fn meet_all(workspace: &Workspace, close: &mut DetailedWalk, paths: &[String]) {
+/// Adds these paths to the walk's entries, with the ignored folders that contain them.
+fn add_paths(workspace: &Workspace, walk: &mut DetailedWalk, paths: &[String]) {
     if paths.is_empty() {
         return;
     }
-    let left_out: BTreeSet<String> = close.left_out.iter().map(|met| met.path.clone()).collect();
+    let left_out: BTreeSet<String> = walk.left_out.iter().map(|met| met.path.clone()).collect();
     let (mut met, mut folders) = (BTreeSet::new(), FolderCache::new(workspace));
     for path in paths {
         let is_below = |place: &&str| left_out.contains(*place);
@@ -85,12 +91,12 @@ fn meet_all(workspace: &Workspace, close: &mut DetailedWalk, paths: &[String]) {
             if is_on_the_way && !found.is_dir() || workspace.is_state(place, &found) {
                 break;
             }
-            close.met.push(WalkEntry::of(place.to_owned(), &found));
+            walk.met.push(WalkEntry::of(place.to_owned(), &found));
             met.insert(place.to_owned());
         }
     }
-    // Of such a folder the rest is left out as before.
-    close.left_out.retain(|one| one.kind.is_none() || !met.contains(&one.path));
+    // The rest of such a folder is still ignored.
+    walk.left_out.retain(|one| one.kind.is_none() || !met.contains(&one.path));
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -120,7 +126,7 @@ mod tests {
         scene.sh("mkdir .git sub; echo '*.log' > .gitignore; for n in a b sub/c; do echo x > $n.log; done");
         track(&scene, &["a.log", "gone.log", "kept", "sub/c.log"]);
         assert_eq!(known(&mut scene), ["a.log", "gone.log", "sub/c.log"]);
-        // What is known of it is taken for true.
+        // The cached list is not checked.
         let text = scene.store.cache.rules.get_mut(".git/").and_then(|names| names.get_mut(INDEX));
         text.unwrap().push_str("\0b.log");
         assert_eq!(known(&mut scene).last().unwrap(), "b.log");
@@ -130,7 +136,7 @@ mod tests {
         assert!(scene.store.cache.get("b.log").is_none());
         track(&scene, &["b.log"]);
         assert_eq!(known(&mut scene), ["b.log"]);
-        // No change is told of what was not looked at before; then all is.
+        // A file that was not scanned before is not reported; from then on, it is scanned.
         let changes = scene.turn("echo y | tee a.log b.log; rm sub/c.log");
         let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
         assert_eq!(paths, ["b.log", "sub/c.log"]);
@@ -154,7 +160,7 @@ mod tests {
         ];
         track(&scene, &[&paths[..], &[&deep[..250]]].concat());
         assert_eq!(known(&mut scene), ["a.log", "d/up/out.log", "d/f/x.log"]);
-        let seen = scene.store.cache.seen.iter().filter(|(_, known)| known.is_met());
+        let seen = scene.store.cache.seen.iter().filter(|(_, known)| known.is_scanned());
         let seen: Vec<&String> = seen.map(|(path, _)| path).collect();
         assert_eq!(seen, ["", ".gitignore", "a.log", "d"]);
     }

@@ -7,8 +7,8 @@ fn rows(walk: &Walk, touched: &[&str]) -> Vec<String> {
     let picture = Picture::of(walk, touched);
     (0..picture.len())
         .map(|n| match picture.row(n) {
-            Row::File(file) => file.path.to_owned(),
-            Row::Product(Product { folder, count }) => format!("{folder} {}", count.files),
+            PictureRow::File(file) => file.path.to_owned(),
+            PictureRow::Product(Product { folder, count }) => format!("{folder} {}", count.files),
         })
         .collect()
 }

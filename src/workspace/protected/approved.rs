@@ -8,7 +8,7 @@
 //! found out, also after a stop. Where commands run side by side, one may run all the same: what it did elsewhere is
 //! compared with what was known before.
 
-use super::scan::{Scan, is_bare_repository};
+use super::scan::{ProtectedScan, is_bare_repository};
 use super::snapshot::{ApprovedWrite, Snapshot, WatchedFolder};
 use super::{FOLDERS, Protection};
 use crate::protocol::{Effect, FileEffect, MoveEffect, RelPath};
@@ -89,7 +89,7 @@ impl Snapshot {
         if is_new_repository {
             folder.is_bare = Some(true);
         }
-        let scan = Scan::new(workspace);
+        let scan = ProtectedScan::new(workspace);
         let mut scan = if is_new_repository { scan } else { scan.only(&key) };
         let now = scan.folder(&folder.path, folder.named.clone(), folder.is_bare);
         let Some(mut now) = now else { return };

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cap_std::fs::MetadataExt;
 
 use super::report::{Incident, warnings};
-use super::scan::{HEAD, Scan, is_bare_repository, reopen};
+use super::scan::{HEAD, ProtectedScan, is_bare_repository, reopen};
 use super::snapshot::{ProtectedEntry, Snapshot, WatchedFolder, above};
 use super::{MissingRepository, Protection, Repairs, is_git};
 use crate::protocol::Warning;
@@ -47,7 +47,7 @@ impl Protection {
             // Nothing in it is known, so whatever is found is new.
             let mut folder =
                 WatchedFolder { path, named, is_bare: Some(false), ..WatchedFolder::default() };
-            let Some(mut now) = Scan::again(workspace, &folder) else { continue };
+            let Some(mut now) = ProtectedScan::again(workspace, &folder) else { continue };
             for (key, entry) in std::mem::take(&mut now.entries) {
                 let is_named = folder.named.contains(&key);
                 if !is_named && !(is_new && (key == HEAD || !is_ignored && is_git(&key))) {
@@ -139,7 +139,7 @@ impl Repairs<'_> {
     fn moved(&mut self, missing: MissingRepository, to: String, path: String) -> WatchedFolder {
         self.incidents.push(Incident::Moved { from: missing.path, to });
         let mut folder = WatchedFolder { path, is_bare: Some(false), ..missing.folder };
-        if let Some(now) = Scan::again(self.workspace, &folder) {
+        if let Some(now) = ProtectedScan::again(self.workspace, &folder) {
             self.folder(&mut folder, now);
         }
         folder
@@ -218,6 +218,7 @@ fn clear_new_set_ids(workspace: &Workspace, known: &Snapshot, walk: &Walk) -> Ve
 fn file(workspace: &Workspace, folders: &mut FolderCache, path: &str) -> Option<ProtectedEntry> {
     let (dir, found) = folders.stands_at(path).ok()?;
     let name = unescaped(split(path).1);
-    let kind = |found| Scan::new(workspace).without_texts().no_folder(dir, &name, found, None);
+    let kind =
+        |found| ProtectedScan::new(workspace).without_texts().no_folder(dir, &name, found, None);
     found.is_file().then(|| ProtectedEntry { inode: Some(found.ino()), kind: kind(&found) })
 }

@@ -44,7 +44,7 @@ pub(crate) use names::defaults;
 pub use quarantine::Quarantine;
 pub use read_only::ReadOnly;
 use report::{Incident, Repair, Subject, warnings};
-use scan::{HEAD, Scan};
+use scan::{HEAD, ProtectedScan};
 pub use shared::{ProtectionHandle, SharedProtection};
 pub use snapshot::Snapshot;
 use snapshot::{EntryChange, ProtectedEntry, ProtectedKind, WatchedFolder};
@@ -133,7 +133,7 @@ impl Protection {
         let (missing, incidents) = (&mut self.missing, Vec::new());
         let mut repairs = Repairs { workspace, quarantine, missing, incidents };
         for mut folder in std::mem::take(&mut known.folders) {
-            if let Some(now) = Scan::again(workspace, &folder) {
+            if let Some(now) = ProtectedScan::again(workspace, &folder) {
                 self.is_ahead |= repairs.folder(&mut folder, now);
                 known.folders.push(folder);
             } else {
@@ -185,7 +185,7 @@ impl Snapshot {
         let others = named.keys().map(String::as_str);
         let others = others.filter(|path| !path.is_empty() && !repositories.contains(path));
         let paths = [""].into_iter().chain(repositories.iter().copied());
-        let mut scan = Scan::new(workspace);
+        let mut scan = ProtectedScan::new(workspace);
         let folders = paths.chain(others.take(FOLDERS)).filter_map(|path| {
             let named = named.get(path).into_iter().flatten().cloned().collect();
             scan.folder(path, named, None)

@@ -132,7 +132,7 @@ impl Incident {
                 )
             }
             Self::Earlier { at } => format!(
-                "a command made or changed something protected, and deaddrop was stopped after it had moved that to {at}"
+                "a command made or changed something protected; deaddrop moved it to {at} and was stopped before it could report this"
             ),
         }
     }

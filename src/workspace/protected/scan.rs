@@ -37,7 +37,7 @@ const HEAD_LIMIT: u64 = 4 << 10;
 const DEPTH: usize = 64;
 
 /// One scan: for a snapshot, or for a comparison with one.
-pub(super) struct Scan<'a> {
+pub(super) struct ProtectedScan<'a> {
     workspace: &'a Workspace,
     /// What the result is compared with. A new entry is listed without what is in it.
     known: Option<&'a WatchedFolder>,
@@ -53,7 +53,7 @@ pub(super) struct Scan<'a> {
 /// What is known of an entry: None in a scan for a snapshot, `Some(None)` for a new entry.
 type Before<'a> = Option<Option<&'a ProtectedEntry>>;
 
-impl<'a> Scan<'a> {
+impl<'a> ProtectedScan<'a> {
     /// A scan for a snapshot, of one folder or of several.
     pub(super) fn new(workspace: &'a Workspace) -> Self {
         let found = WatchedFolder::default();
@@ -73,7 +73,7 @@ impl<'a> Scan<'a> {
 
     /// Scans again what is known.
     pub(super) fn again(workspace: &Workspace, known: &WatchedFolder) -> Option<WatchedFolder> {
-        let mut scan = Scan { known: Some(known), ..Scan::new(workspace) };
+        let mut scan = ProtectedScan { known: Some(known), ..ProtectedScan::new(workspace) };
         let holder = match &*known.path {
             "" => workspace.parent(),
             path => workspace.holder(path),

@@ -110,7 +110,7 @@ impl Protection {
     fn untouched(&mut self, workspace: &Workspace) -> Vec<(String, EntryChange)> {
         let known = self.known.as_mut().unwrap();
         known.forget_old_inodes(workspace.inode());
-        let now = Scan::again(workspace, &known.folders[0]).unwrap();
+        let now = ProtectedScan::again(workspace, &known.folders[0]).unwrap();
         known.folders[0].differences(&now)
     }
 }

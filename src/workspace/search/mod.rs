@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use cap_std::fs::File;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
-use super::list::{Start, Visited, Which};
+use super::list::{EntryFilter, ListRoot, Visited};
 use super::locate::not_found;
 use super::tree::lines_of;
 use super::walk::{EntryKind, Listed, Walk};
 use super::{Workspace, open_regular, regular};
 use crate::protocol::{Detail, Failure, RelPath, Warning, WarningKind};
 use crate::text::{count, visible_line};
-use sink::{Found, Hits, Matcher, Watched};
+use sink::{Hits, Matcher, SearchHits, Watched};
 
 /// So long may be looked.
 const TIME: Duration = Duration::from_secs(10);
@@ -84,14 +84,14 @@ pub fn check(pattern: &str) -> Result<(), Failure> {
 }
 
 /// What is looked at until, and what is told of what was not.
-struct Watch<'a> {
+struct SearchBounds<'a> {
     terms: &'a Terms<'a>,
     begun: Instant,
     told: Vec<String>,
     unreadable: Vec<String>,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> SearchBounds<'a> {
     fn new(terms: &'a Terms<'a>) -> Self {
         Self { terms, begun: Instant::now(), told: Vec::new(), unreadable: Vec::new() }
     }
@@ -141,8 +141,8 @@ impl Workspace {
             shown,
         };
         let (folder, prefix) = match self.start(path)? {
-            Start::Folder(folder, prefix) => (folder, prefix),
-            Start::File(spot) => {
+            ListRoot::Folder(folder, prefix) => (folder, prefix),
+            ListRoot::File(spot) => {
                 let (size, kind) = match &spot.found {
                     Some(found) if found.is_file() => (found.len(), EntryKind::File),
                     _ => (0, EntryKind::Other),
@@ -151,8 +151,8 @@ impl Workspace {
                 return Ok((told(Some(spot.real.clone()), 1, listed.line() + "\n"), Vec::new()));
             }
         };
-        let (mut files, mut watch) = (Vec::new(), Watch::new(terms));
-        self.each_below(&folder, &prefix, Which::All, &mut |visited| {
+        let (mut files, mut watch) = (Vec::new(), SearchBounds::new(terms));
+        self.each_below(&folder, &prefix, EntryFilter::All, &mut |visited| {
             match visited {
                 Visited::File(file) => files.push((file.path.to_owned(), file.size, file.kind)),
                 Visited::Unreadable(path) => watch.unreadable(path),
@@ -193,8 +193,8 @@ impl Workspace {
                 .heap_limit(Some(LINE_BYTES))
                 .line_number(true)
                 .build(),
-            watch: Watch::new(terms),
-            found: Found::default(),
+            watch: SearchBounds::new(terms),
+            found: SearchHits::default(),
             room: terms.all_bytes,
             kept_back: 0,
             unnamed: 0,
@@ -203,12 +203,12 @@ impl Workspace {
             cut: false,
         };
         match self.start(path)? {
-            Start::Folder(folder, prefix) => {
+            ListRoot::Folder(folder, prefix) => {
                 let is_gits = prefix.split('/').any(|name| name.eq_ignore_ascii_case(".git"));
-                let which = if is_gits { Which::All } else { Which::NotIgnored };
+                let which = if is_gits { EntryFilter::All } else { EntryFilter::NotIgnored };
                 self.each_below(&folder, &prefix, which, &mut |visited| search.visit(&visited));
             }
-            Start::File(spot) => {
+            ListRoot::File(spot) => {
                 let found = spot.found.as_ref().ok_or_else(|| not_found(&spot.real))?;
                 let (path, size) = (spot.real.as_str(), regular(&spot.real, found)?.len());
                 let _ = search.file(path, size, || {
@@ -224,8 +224,8 @@ impl Workspace {
 struct Search<'a> {
     matcher: Matcher,
     searcher: Searcher,
-    watch: Watch<'a>,
-    found: Found,
+    watch: SearchBounds<'a>,
+    found: SearchHits,
     /// How many bytes may be searched yet.
     room: u64,
     /// How many files the policy keeps from being read.
@@ -290,7 +290,7 @@ impl Search<'_> {
             self.watch.unreadable(path);
             return self.go_on();
         };
-        let Watch { terms, begun, .. } = self.watch;
+        let SearchBounds { terms, begun, .. } = self.watch;
         let room = self.room.min(terms.file_bytes);
         let is_over = || terms.why_over(begun).is_some();
         let mut reader = Watched::new(file, room, &is_over);

@@ -123,14 +123,14 @@ fn around(line: &[u8], at: usize) -> Hit {
 
 /// What was found in all files.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct SearchHits {
     pub(super) lines: usize,
     pub(super) files: usize,
     pub(super) hits: Vec<Hit>,
     bytes: usize,
 }
 
-impl Found {
+impl SearchHits {
     /// Adds what was found in one.
     pub(super) fn take(&mut self, path: &str, hits: Hits) {
         self.lines += hits.count;

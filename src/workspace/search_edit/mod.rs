@@ -47,7 +47,7 @@ pub(super) fn replace_once(
     let (mark, old) = bom::split(old);
     let mut lines = Lines::of(old);
     let mut splices: Vec<(usize, usize, usize)> = Vec::new();
-    let mut changed = Changed::default();
+    let mut changed = EditedLines::default();
     let mut loosely = Vec::new();
     for (n, Replacement { old, new }) in replacements.iter().enumerate() {
         if old.is_empty() {
@@ -70,7 +70,7 @@ pub(super) fn replace_once(
             [line] => line,
             _ => {
                 let origin = |line: &usize| before(&splices, *line).map(|line| line + 1);
-                let Found { lines, count, all } = found;
+                let Occurrences { lines, count, all } = found;
                 let lines = lines.iter().map(origin).collect();
                 return Err(Unfound::Often { n, lines, count, all, likeness });
             }
@@ -83,7 +83,7 @@ pub(super) fn replace_once(
         splices.push((line, count, put));
         changed.add(line, count, put);
     }
-    let Changed { places, more } = changed;
+    let EditedLines { places, more } = changed;
     let places = places.into_iter().map(|(line, count)| (line + 1, count)).collect();
     let bytes = [mark, &lines.into_bytes()].concat();
     Ok(Searched { bytes, places, more, loosely })
@@ -102,7 +102,7 @@ pub(super) fn line_of(bytes: &[u8], text: &str) -> Option<usize> {
 }
 
 /// Where a text was found.
-struct Found {
+struct Occurrences {
     /// The first [`TOLD`] lines that it begins on, from 0.
     lines: Vec<usize>,
     /// How often it stands there, as far as that was counted.
@@ -113,7 +113,7 @@ struct Found {
 
 impl Lines {
     /// Where a text stands that opens with a line feed and ends in one.
-    fn find(&self, sought: &[u8]) -> Found {
+    fn find(&self, sought: &[u8]) -> Occurrences {
         Self::find_in(&self.text, sought)
     }
 
@@ -124,7 +124,7 @@ impl Lines {
         old: &str,
         more: usize,
         spend: &mut impl FnMut(usize) -> Result<(), Unfound>,
-    ) -> Result<(Option<Likeness>, Found), Unfound> {
+    ) -> Result<(Option<Likeness>, Occurrences), Unfound> {
         spend(self.text.len() + old.len() + more)?;
         let sought = sought(old);
         let mut found = (None, self.find(&sought));
@@ -139,13 +139,13 @@ impl Lines {
         Ok(found)
     }
 
-    fn find_in(text: &[u8], sought: &[u8]) -> Found {
+    fn find_in(text: &[u8], sought: &[u8]) -> Occurrences {
         let finder = memmem::Finder::new(sought);
         let (mut lines, mut count, mut at, mut line) = (Vec::new(), 0, 0, 0);
         while let Some(next) = finder.find(&text[at..]) {
             // Where they lie over each other, each is compared whole.
             if count > TOLD && count * sought.len() > WORK * text.len() {
-                return Found { lines, count, all: false };
+                return Occurrences { lines, count, all: false };
             }
             count += 1;
             if lines.len() < TOLD {
@@ -156,7 +156,7 @@ impl Lines {
             // Others may begin within this one.
             at += next + 1;
         }
-        Found { lines, count, all: true }
+        Occurrences { lines, count, all: true }
     }
 }
 
@@ -223,12 +223,12 @@ fn before(splices: &[(usize, usize, usize)], mut line: usize) -> Option<usize> {
 
 /// Where lines were changed, as line (from 0) and number of lines.
 #[derive(Default)]
-struct Changed {
+struct EditedLines {
     places: Vec<Place>,
     more: usize,
 }
 
-impl Changed {
+impl EditedLines {
     fn add(&mut self, line: usize, taken: usize, put: usize) {
         let (mut first, mut end) = (line, line + put);
         self.places.retain_mut(|(at, count)| {

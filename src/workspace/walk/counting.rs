@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::found::{Count, LeftOut, PlaceKind, Walk};
 use crate::workspace::folder_cache::FolderCache;
-use crate::workspace::list::{Visited, Which};
+use crate::workspace::list::{EntryFilter, Visited};
 use crate::workspace::names::shown;
 use crate::workspace::{Workspace, products};
 
@@ -32,7 +32,7 @@ fn count_up_to(mut room: usize, workspace: &Workspace, walk: &mut Walk) {
             }
             let Ok(opened) = folders.folder(exact) else { continue };
             *count = Count::NONE;
-            workspace.each_below(opened, folder, Which::WithoutGit, &mut |visited| {
+            workspace.each_below(opened, folder, EntryFilter::WithoutGit, &mut |visited| {
                 if room == 0 {
                     count.is_whole = false;
                     return ControlFlow::Break(());

@@ -36,7 +36,7 @@ use ignoring::{Budget, Rules};
 const PARALLEL_FROM: usize = 5_000;
 
 /// A folder still to be walked.
-struct Job {
+struct WalkJob {
     parent: Arc<Handle>,
     name: Vec<u8>,
     /// Its escaped path with a `/` at the end.
@@ -46,7 +46,7 @@ struct Job {
 
 /// The folders still to be walked, last in first out: so few handles are open at a time.
 struct Queue {
-    jobs: Mutex<(Vec<Job>, usize)>,
+    jobs: Mutex<(Vec<WalkJob>, usize)>,
     changed: Condvar,
 }
 
@@ -56,7 +56,10 @@ pub(in crate::workspace) fn walk_all(workspace: &Workspace) -> Result<Walk> {
 }
 
 /// Lists every file that these rules do not leave out, looking closely at each.
-pub(in crate::workspace) fn walk_closely(workspace: &Workspace, by: &IgnoreSource) -> Result<Walk> {
+pub(in crate::workspace) fn detailed_walk(
+    workspace: &Workspace,
+    by: &IgnoreSource,
+) -> Result<Walk> {
     walk(workspace, Some(by), None)
 }
 
@@ -99,12 +102,12 @@ pub(super) fn walk(
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, (Vec<Job>, usize)> {
+    fn lock(&self) -> MutexGuard<'_, (Vec<WalkJob>, usize)> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next folder; waits while another thread may still find some. None when all is done.
-    fn next(&self) -> Option<Job> {
+    fn next(&self) -> Option<WalkJob> {
         let mut queue = self.lock();
         loop {
             if let Some(job) = queue.0.pop() {
@@ -119,7 +122,7 @@ impl Queue {
         }
     }
 
-    fn add(&self, jobs: &mut Vec<Job>) {
+    fn add(&self, jobs: &mut Vec<WalkJob>) {
         if !jobs.is_empty() {
             self.lock().0.append(jobs);
             self.changed.notify_all();
@@ -163,7 +166,7 @@ impl Walker<'_> {
         walk
     }
 
-    fn job(&self, job: &Job, walk: &mut Walk, buffer: &mut Vec<u8>) {
+    fn job(&self, job: &WalkJob, walk: &mut Walk, buffer: &mut Vec<u8>) {
         match job.parent.child(&job.name) {
             Ok(handle) => {
                 self.folder(&Arc::new(handle), &job.path, job.rules.as_ref(), walk, buffer);
@@ -272,7 +275,7 @@ impl Walker<'_> {
                 continue;
             }
             match kind {
-                None => folders.push(Job {
+                None => folders.push(WalkJob {
                     parent: Arc::clone(handle),
                     name: name.clone(),
                     path: place() + "/",

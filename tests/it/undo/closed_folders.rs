@@ -114,7 +114,7 @@ fn what_lay_in_a_folder_that_could_not_be_read_is_never_deleted() {
         assert_eq!(left_sorted(&undo), ["d/new", "d/x"], "{mode:o}");
         for path in ["d/new", "d/x"] {
             let why = why(&undo, path);
-            let told = "what it was is not kept: it could not be read";
+            let told = "its earlier content is not stored: it could not be read";
             assert!(why.starts_with(told), "{mode:o} {path}: {why}");
         }
         assert_eq!((scene.is(), scene.base.read("workspace/z").as_str()), (mode, "z\n"));
@@ -146,7 +146,7 @@ fn what_a_turn_hid_and_a_later_one_changed_is_looked_at_before_it_is_told() {
     scene.turn("chmod 755 d; sed -i s/secret/public/ d/x");
     let undo = scene.undo();
     assert_eq!(left(&undo), ["d/x"]);
-    assert!(why(&undo, "d/x").starts_with("what it was is not kept"), "{undo}");
+    assert!(why(&undo, "d/x").starts_with("its earlier content is not stored"), "{undo}");
     assert_eq!(scene.is(), 0);
     // Both turns together tell what it was.
     scene.run(&["redo"]).ok();

@@ -117,7 +117,7 @@ fn nested() -> (Project, String) {
 #[track_caller]
 fn goes_back_by_hand(base: &Project, undo: &[&str], to: &str, log: &str) {
     let undo = base.back(undo);
-    let home = "it holds the repository's .git: ";
+    let home = "it contains the repository's .git: ";
     let why = why(&undo, to);
     let (_, by) = why.split_once(home).unwrap_or_else(|| panic!("{undo}"));
     let by = by.trim_matches('`');

@@ -53,8 +53,11 @@ fn what_nobody_may_read_any_more_gets_its_permissions_back() {
     assert_eq!(code, Some(0), "{told}");
     assert_eq!((mode(base, "a"), base.read("workspace/a")), (0o640, "content\n".to_owned()));
     // What is another for all that its times say stays, and so does what was surely written to.
-    assert!(told.contains("'b' is left as it is: it was changed meanwhile"), "{told}");
-    assert!(told.contains("'c' is left as it is: what it is now is not kept: it could"), "{told}");
+    assert!(told.contains("'b' is left as it is: it has changed in the meantime"), "{told}");
+    assert!(
+        told.contains("'c' is left as it is: its current content is not stored: it could"),
+        "{told}"
+    );
     assert_eq!((mode(base, "b"), base.read("workspace/b")), (0, "CONTENT\n".to_owned()));
     for (back, then) in [("redo", 0), ("undo", 0o640)] {
         let (code, told) = call(&[back, "--session", crate::support::ID]);
@@ -136,7 +139,10 @@ fn a_large_file_that_an_operation_moved_goes_back_by_a_rename() {
     // What somebody has changed since is theirs.
     base.write("workspace/q/r/big", "y".repeat(2000));
     tells(&base.run(&["undo"]).with_code(1), &["changed since", "q/r/big"]);
-    tells(&base.run(&["undo", "--force"]).with_code(1), &["'q/r/big' (what it is now is not kept"]);
+    tells(
+        &base.run(&["undo", "--force"]).with_code(1),
+        &["'q/r/big' (its current content is not stored"],
+    );
     assert_eq!(base.read("workspace/q/r/big"), "y".repeat(2000));
 }
 

@@ -47,7 +47,7 @@ fn a_file_that_was_moved_stays_where_its_old_place_cannot_be_restored() {
         let undo = &told["back"];
         assert_eq!(left_sorted(undo), ["data.csv", "data.old"]);
         let unkept = why(undo, "data.csv");
-        assert!(unkept.starts_with("what it is now is not kept: larger"), "{unkept}");
+        assert!(unkept.starts_with("its current content is not stored: larger"), "{unkept}");
         deletes(&told, "n");
         assert_eq!(base.read("workspace/data.old"), "precious\n");
         assert!(!base.exists("workspace/n"));
@@ -64,7 +64,7 @@ fn what_lies_below_a_place_that_is_left_is_left_with_its_copy() {
     base.apply(&command("mv p/k k; rmdir p; mkfifo p; echo n > n"));
     let undo = base.back(&["undo"]);
     assert_eq!(left_sorted(&undo), ["k", "p", "p/k"]);
-    assert_eq!(why(&undo, "p/k"), "'p', on the way there, stays");
+    assert_eq!(why(&undo, "p/k"), "'p', which is in its path, stays");
     assert_eq!(base.read("workspace/k"), "precious\n");
     assert!(!base.exists("workspace/n"));
     let fifo = fs::symlink_metadata(base.at("workspace/p")).unwrap();

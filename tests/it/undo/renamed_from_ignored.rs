@@ -59,21 +59,21 @@ fn the_time_that_a_rename_sets_is_no_change_of_a_large_file() {
     one_by_one.run(&["undo"]).ok();
     let undo = one_by_one.back(&["undo"]);
     assert_eq!(left(&undo), ["big"]);
-    assert!(why(&undo, "big").starts_with("what it is now is not kept"), "{undo}");
+    assert!(why(&undo, "big").starts_with("its current content is not stored"), "{undo}");
     let together = scene(made);
     together.apply(&moved("big", "b2"));
     together.run(&["undo"]).ok();
     together.run(&["redo"]).ok();
     let undo = together.back(&["undo", "--last", "2"]);
     assert_eq!(left_sorted(&undo), ["b2"]);
-    assert!(why(&undo, "b2").starts_with("what it is now is not kept"), "{undo}");
+    assert!(why(&undo, "b2").starts_with("its current content is not stored"), "{undo}");
     let with_another = scene(made);
     with_another.apply(&moved("big", "b2"));
     with_another.run(&["undo"]).ok();
     with_another.apply(&moved("big", "b3"));
     let undo = with_another.back(&["undo", "--last", "2"]);
     assert_eq!(left_sorted(&undo), ["b3"]);
-    assert!(why(&undo, "b3").starts_with("what it is now is not kept"), "{undo}");
+    assert!(why(&undo, "b3").starts_with("its current content is not stored"), "{undo}");
     for base in [one_by_one, together, with_another] {
         assert_eq!(base.read("workspace/a"), "one\n");
     }

@@ -16,7 +16,7 @@ pub(super) const IGNORED: IgnoredLimits = IgnoredLimits { file: 100, all: 250 };
 pub(super) struct Scene {
     pub(super) dir: tempfile::TempDir,
     pub(super) workspace: Workspace,
-    pub(super) store: Store,
+    pub(super) store: CheckpointStore,
 }
 
 pub(super) fn scene() -> Scene {
@@ -29,7 +29,7 @@ pub(super) fn scene_in(folder: &Path) -> Scene {
     let root = dir.path().join("w");
     fs::create_dir(&root).unwrap();
     let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
-    let store = Store::new(&dir.path().join("checkpoints"), 1000, IGNORED, 100_000);
+    let store = CheckpointStore::new(&dir.path().join("checkpoints"), 1000, IGNORED, 100_000);
     Scene { dir, workspace, store }
 }
 
@@ -67,7 +67,7 @@ impl Scene {
     }
 
     /// What a script changes, as a turn with one command does.
-    pub(super) fn turn(&mut self, script: &str) -> Vec<Change> {
+    pub(super) fn turn(&mut self, script: &str) -> Vec<TreeChange> {
         let Scene { workspace, store, .. } = self;
         let mut recorder = Recorder::new(store);
         recorder.before_command(workspace).unwrap();
@@ -78,14 +78,14 @@ impl Scene {
         recorder.finish(&self.workspace).changes.unwrap()
     }
 
-    pub(super) fn plan(&mut self, changes: Vec<Change>, force: bool) -> UndoPlan {
+    pub(super) fn plan(&mut self, changes: Vec<TreeChange>, force: bool) -> UndoPlan {
         let plan = self.store.plan(&self.workspace, changes, force).unwrap();
-        self.store.settle().unwrap();
+        self.store.sync().unwrap();
         plan
     }
 
     /// Makes these changes; what was left.
-    pub(super) fn make(&mut self, changes: Vec<Change>) -> Vec<(String, String)> {
+    pub(super) fn make(&mut self, changes: Vec<TreeChange>) -> Vec<(String, String)> {
         let plan = self.plan(changes, false);
         assert_eq!(plan.conflicts, Vec::<String>::new());
         let mut left = plan.left.clone();
@@ -97,18 +97,18 @@ impl Scene {
     #[track_caller]
     pub(super) fn goes_back_and_forth(
         &mut self,
-        changes: &[Change],
+        changes: &[TreeChange],
         before: &BTreeMap<String, (u32, Vec<u8>)>,
     ) {
         let after = self.all();
-        assert_eq!(self.make(reversed(changes.to_vec())), []);
+        assert_eq!(self.make(reverse(changes.to_vec())), []);
         assert_eq!(self.all(), *before);
         assert_eq!(self.make(changes.to_vec()), []);
         assert_eq!(self.all(), after);
     }
 }
 
-fn paths(changes: &[Change]) -> Vec<&str> {
+fn paths(changes: &[TreeChange]) -> Vec<&str> {
     changes.iter().map(|change| change.path.as_str()).collect()
 }
 
@@ -148,7 +148,8 @@ fn what_is_unchanged_is_not_read_again() {
     let changes = scene.turn("echo One > a; touch -d '1 hour ago' a");
     assert_eq!(paths(&changes), ["a"]);
     // Another process knows what this one saw.
-    scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 100_000);
+    scene.store =
+        CheckpointStore::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 100_000);
     assert_eq!(scene.turn("true"), []);
     assert!(!scene.store.blobs.has(&BlobId::of(b"two\n"), 4));
 }
@@ -219,7 +220,7 @@ fn the_rules_are_those_from_before_the_turn() {
     assert_eq!(listed, [".gitignore", ".ignore", "out/more", "out/o"]);
     let changes = recorder.finish(workspace).changes.unwrap();
     assert_eq!(paths(&changes), [".gitignore", ".ignore", "a", "b"]);
-    assert_eq!(scene.make(reversed(changes)), []);
+    assert_eq!(scene.make(reverse(changes)), []);
     let names: Vec<String> = scene.all().into_keys().collect();
     assert_eq!(names, ["", ".gitignore", "a", "out", "out/more", "out/o"]);
 }
@@ -235,8 +236,8 @@ fn the_root_is_as_it_was_and_what_it_was_before_is_no_change() {
     scene.goes_back_and_forth(&changes, &before);
     // The person's own is a conflict as of any folder.
     scene.sh("chmod 711 .");
-    assert_eq!(scene.plan(reversed(changes.clone()), false).conflicts, ["."]);
-    let plan = scene.plan(reversed(changes), true);
+    assert_eq!(scene.plan(reverse(changes.clone()), false).conflicts, ["."]);
+    let plan = scene.plan(reverse(changes), true);
     assert_eq!(plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left, []);
     assert_eq!(scene.all(), before);
 }
@@ -248,7 +249,7 @@ fn what_somebody_changed_in_between_and_a_turn_moved_on_is_refused() {
     let first = scene.turn("mv a b");
     scene.sh("echo mine > b");
     let second = scene.turn("mv b c");
-    let both = reversed(composed([first, second]));
+    let both = reverse(compose([first, second]));
     assert_eq!(scene.plan(both.clone(), false).conflicts, ["b"]);
     let plan = scene.plan(both, true);
     assert_eq!(plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left, []);
@@ -264,7 +265,7 @@ fn what_is_not_kept_is_left_alone_and_named() {
         "echo more >> big; head -c 3000 /dev/zero > large; mkfifo f; echo A > a; echo x >> .husky/h",
     );
     assert_eq!(paths(&changes), [".husky/h", "a", "big", "f", "large"]);
-    let left = scene.make(reversed(changes));
+    let left = scene.make(reverse(changes));
     let named: Vec<&str> = left.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(named, [".husky/h", "big", "f", "large"]);
     assert!(left[0].1.contains("protected") && left[1].1.contains("checkpoint_file_bytes"));
@@ -279,13 +280,13 @@ fn what_is_not_kept_is_left_alone_and_named() {
 #[test]
 fn beyond_the_room_files_are_named_and_nothing_is_deleted_that_is_not_kept() {
     let mut scene = scene();
-    scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 1500);
+    scene.store = CheckpointStore::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 1500);
     scene.sh("head -c 900 /dev/zero > a; head -c 900 /dev/urandom > b; echo c > c");
     let changes = scene.turn("rm c; echo x > b; head -c 800 /dev/urandom > n");
     let kept = |n: usize| matches!(changes[n].before, Some(TreeEntry::File { .. }));
     assert_eq!(paths(&changes), ["b", "c", "n"]);
     assert!(!kept(0) && kept(1), "{changes:?}");
-    let left = scene.make(reversed(changes));
+    let left = scene.make(reverse(changes));
     assert_eq!(left.len(), 2, "{left:?}");
     assert!(left.iter().all(|(_, why)| why.contains("checkpoint_max_bytes")), "{left:?}");
     let all = scene.all();
@@ -298,14 +299,14 @@ fn what_the_person_changed_since_is_refused_and_kept_where_forced() {
     scene.sh("echo a > a; echo b > b");
     let changes = scene.turn("echo A > a; echo B > b; echo n > n; mkdir d; echo in > d/in");
     scene.sh("echo mine > a; rm n; echo mine > d/mine");
-    let plan = scene.plan(reversed(changes.clone()), false);
+    let plan = scene.plan(reverse(changes.clone()), false);
     assert_eq!(plan.conflicts, ["a"]);
-    let plan = scene.plan(reversed(changes), true);
+    let plan = scene.plan(reverse(changes), true);
     let left = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left;
     assert_eq!(left, [("d".to_owned(), "it is not empty: 'mine' stays".to_owned())]);
     assert_eq!(fs::read_to_string(scene.dir.path().join("w/a")).unwrap(), "a\n");
     // What was overwritten can be had back.
-    scene.make(reversed(plan.changes));
+    scene.make(reverse(plan.changes));
     assert_eq!(fs::read_to_string(scene.dir.path().join("w/a")).unwrap(), "mine\n");
 }
 
@@ -314,14 +315,14 @@ fn a_link_that_takes_a_folders_place_leads_nowhere() {
     let mut scene = scene();
     scene.sh("mkdir d; echo x > d/x; mkdir ../outside; echo theirs > ../outside/x");
     let changes = scene.turn("echo y > d/x; echo n > d/n");
-    let plan = scene.plan(reversed(changes.clone()), false);
+    let plan = scene.plan(reverse(changes.clone()), false);
     scene.sh("mv d e; ln -s ../outside d; echo y > ../outside/x; echo n > ../outside/n");
     let left = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left;
     assert!(!left.is_empty());
     let outside = all(&scene.dir.path().join("outside"));
     assert_eq!((outside["x"].1.as_slice(), outside["n"].1.as_slice()), (&b"y\n"[..], &b"n\n"[..]));
     // And where it does so before anything is planned.
-    assert_eq!(scene.plan(reversed(changes), false).conflicts, ["d/x"]);
+    assert_eq!(scene.plan(reverse(changes), false).conflicts, ["d/x"]);
 }
 
 #[test]
@@ -332,7 +333,7 @@ fn a_turn_that_is_taken_up_again_knows_what_was_before_it() {
     let Scene { workspace, store, .. } = &mut scene;
     let mut recorder = Recorder::new(store);
     let plan = workspace.plan_create(&path, b"A", Existing::Replace, false).unwrap();
-    let mut noted: Vec<Noted> =
+    let mut noted: Vec<CheckpointNote> =
         recorder.before_files(workspace, [plan.effect()]).into_iter().collect();
     plan.execute(workspace).unwrap();
     noted.push(recorder.before_command(workspace).unwrap().0);
@@ -341,9 +342,10 @@ fn a_turn_that_is_taken_up_again_knows_what_was_before_it() {
     Recorder::resumed(&mut scene.store, noted.clone(), &[])
         .after_commands(&scene.workspace)
         .unwrap();
-    scene.store.settle().unwrap();
+    scene.store.sync().unwrap();
     scene.store.cache.write(false).unwrap();
-    scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 100_000);
+    scene.store =
+        CheckpointStore::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 100_000);
     let recorder = Recorder::resumed(&mut scene.store, noted.clone(), &[]);
     assert_eq!(recorder.failed(), None);
     let changes = recorder.finish(&scene.workspace).changes.unwrap();
@@ -379,24 +381,25 @@ fn what_nobody_needs_is_swept_and_the_rest_stays() {
     assert_eq!((size, scene.store.blobs.all().len()), (2, 1));
     assert!(scene.store.blobs.has(&BlobId::of(b"c\n"), 2));
     scene.sh("echo b > a");
-    let left = scene.make(reversed(first));
+    let left = scene.make(reverse(first));
     assert_eq!(left, [("a".to_owned(), "what it was is not kept".to_owned())]);
 }
 
 #[test]
 fn what_was_looked_through_is_not_at_once_looked_through_again() {
     let mut scene = scene();
-    let another =
-        |scene: &Scene| Store::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 10_000);
+    let another = |scene: &Scene| {
+        CheckpointStore::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 10_000)
+    };
     scene.store = another(&scene);
     scene.sh("for n in $(seq 19); do head -c 500 /dev/urandom > f$n; done");
     scene.turn("true");
     assert!(scene.store.is_full());
     scene.store.sweep(&std::collections::BTreeSet::new()).unwrap();
-    scene.store.note_size();
+    scene.store.save_size();
     // All of it is needed: another process would find no more to remove.
     scene.store = another(&scene);
     assert!(scene.store.size() == 9_500 && !scene.store.is_full());
-    scene.store.note(&"x".repeat(600)).unwrap();
+    scene.store.add_json(&"x".repeat(600)).unwrap();
     assert!(scene.store.is_full());
 }

@@ -141,7 +141,7 @@ proptest! {
             scene.person(script);
         }
         let (before, left, now) = (&pictures[first], &pictures[turns.len()], scene.all());
-        let back = reversed(composed(changes.split_off(first)));
+        let back = reverse(compose(changes.split_off(first)));
         let plan = scene.plan(back, force);
         if !force && !plan.conflicts.is_empty() {
             return Ok(());
@@ -178,7 +178,7 @@ proptest! {
         plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap();
         prop_assert_eq!(scene.all(), after.clone());
         // What is not there any more comes back.
-        let redo = scene.plan(reversed(restored.made(plan.changes, false)), false);
+        let redo = scene.plan(reverse(restored.changes_made(plan.changes, false)), false);
         prop_assert_eq!(&redo.conflicts, &Vec::<String>::new());
         redo.carry_out(&mut scene.store, &scene.workspace, false).unwrap();
         let (redone, after) = (contents(&scene.all()), contents(&after));

@@ -1,4 +1,4 @@
-//! Turns in which operations and commands take turns, and turns in parts: who changed what, and by which
+//! RecordedTurns in which operations and commands take turns, and turns in parts: who changed what, and by which
 //! rules.
 
 use std::process::Command;
@@ -24,7 +24,7 @@ fn act(
     workspace: &Workspace,
     root: &Path,
     acts: &[Act<'_>],
-) -> Vec<Noted> {
+) -> Vec<CheckpointNote> {
     let path = |text: &str| RelPath::parse(text).unwrap();
     let mut noted = Vec::new();
     for act in acts {
@@ -59,10 +59,10 @@ fn act(
 
 impl Scene {
     /// A part of a turn, by the rules that an earlier one left.
-    fn part(&mut self, rules: Option<KeptRules>, acts: &[Act<'_>]) -> Recorded {
+    fn part(&mut self, rules: Option<KeptRules>, acts: &[Act<'_>]) -> TurnChanges {
         let root = self.dir.path().join("w");
         let recorder = Recorder::new(&mut self.store);
-        let mut recorder = recorder.going_by(Ok(rules.unwrap_or_default()));
+        let mut recorder = recorder.with_rules(Ok(rules.unwrap_or_default()));
         act(&mut recorder, &self.workspace, &root, acts);
         recorder.after_commands(&self.workspace);
         recorder.finish(&self.workspace)
@@ -70,14 +70,14 @@ impl Scene {
 }
 
 /// The files that changed, those with a `*` that a command changed.
-fn told(changes: &[Change]) -> String {
+fn told(changes: &[TreeChange]) -> String {
     let files = changes.iter().filter(|change| {
         let folder =
             |what: &Option<TreeEntry>| what.as_ref().is_none_or(|w| matches!(w, TreeEntry::Folder { .. }));
         !(folder(&change.before) && folder(&change.after))
     });
     let told =
-        |change: &Change| format!("{}{}", change.path, if change.by_command { "*" } else { "" });
+        |change: &TreeChange| format!("{}{}", change.path, if change.by_command { "*" } else { "" });
     files.map(told).collect::<Vec<_>>().join(" ")
 }
 
@@ -142,13 +142,13 @@ fn the_rest_of_a_turn_goes_by_the_rules_from_before_all_of_it() {
         parts.push(part.changes.unwrap());
         let third = scene.part(part.rules, &[Run("echo A > a; rm out/o; echo b > b")]);
         parts.push(third.changes.unwrap());
-        let changes = composed(parts);
+        let changes = compose(parts);
         let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
         assert_eq!(
             paths.into_iter().filter(|path| *path != "made").collect::<Vec<_>>(),
             [".gitignore", ".ignore", "a", "b"]
         );
-        assert_eq!(scene.make(reversed(changes)), []);
+        assert_eq!(scene.make(reverse(changes)), []);
         let names: Vec<String> = scene.all().into_keys().collect();
         assert_eq!(names, ["", ".gitignore", "a", "out"]);
     }
@@ -165,7 +165,7 @@ fn many_files_go_back_together_and_what_is_changed_meanwhile_stays() {
     let script = "for n in $(seq 120); do echo N$n >> f$n; done; chmod 644 f7; chmod 755 f8; echo X >> x; ln -sfn y l";
     let changes = scene.part(None, &[Run(script)]).changes.unwrap();
     scene.goes_back_and_forth(&changes, &before);
-    let plan = scene.plan(reversed(changes), false);
+    let plan = scene.plan(reverse(changes), false);
     scene.sh("echo mine > f50; rm f51");
     let restored = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap();
     let left: Vec<&str> = restored.left.iter().map(|(path, _)| path.as_str()).collect();
@@ -181,7 +181,7 @@ fn what_is_kept_and_cannot_be_read_stops_an_undo_that_is_under_way() {
     let mut scene = scene();
     scene.sh("echo a > a; echo b > b");
     let changes = scene.part(None, &[Run("echo A > a; echo B > b")]).changes.unwrap();
-    let plan = scene.plan(reversed(changes), false);
+    let plan = scene.plan(reverse(changes), false);
     // A folder can no more be read than what a disk has lost.
     let digest = BlobId::of(b"b\n");
     let (head, rest) = digest.as_str().split_at(2);

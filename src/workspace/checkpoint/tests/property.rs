@@ -72,7 +72,7 @@ fn near_protected() -> impl Strategy<Value = Act> {
 }
 
 /// These changes as if commands had made those under a protected name, so that they stay.
-pub(super) fn by_commands(mut changes: Vec<Change>) -> Vec<Change> {
+pub(super) fn by_commands(mut changes: Vec<TreeChange>) -> Vec<TreeChange> {
     for change in changes.iter_mut().filter(|change| change.path.starts_with(".vscode")) {
         change.by_command = true;
     }
@@ -81,7 +81,7 @@ pub(super) fn by_commands(mut changes: Vec<Change>) -> Vec<Change> {
 
 impl Scene {
     /// Carries out a turn, as `LocalExecutor` does.
-    pub(super) fn carry_out(&mut self, acts: &[Act]) -> Vec<Change> {
+    pub(super) fn carry_out(&mut self, acts: &[Act]) -> Vec<TreeChange> {
         let mut rules = None;
         let mut parts = Vec::new();
         for part in acts.split(|act| matches!(act, Act::Ask)) {
@@ -89,15 +89,15 @@ impl Scene {
             rules = done.rules;
             parts.push(done.changes.unwrap());
         }
-        composed(parts)
+        compose(parts)
     }
 
-    fn carry_out_part(&mut self, acts: &[Act], rules: Option<KeptRules>) -> Recorded {
+    fn carry_out_part(&mut self, acts: &[Act], rules: Option<KeptRules>) -> TurnChanges {
         let Scene { workspace, store, dir } = self;
         let path = |path: &str| RelPath::parse(path).unwrap();
         // What has such a name was approved.
         let permit = |path: &str| path.starts_with(".vscode");
-        let mut recorder = Recorder::new(store).going_by(Ok(rules.unwrap_or_default()));
+        let mut recorder = Recorder::new(store).with_rules(Ok(rules.unwrap_or_default()));
         for act in acts {
             match act {
                 Act::Create(at, n) => {
@@ -152,10 +152,10 @@ proptest! {
             pictures.push(scene.all());
         }
         let last = pictures.last().cloned().unwrap();
-        let back: Vec<Vec<Change>> = if at_once {
-            vec![reversed(composed(changes))]
+        let back: Vec<Vec<TreeChange>> = if at_once {
+            vec![reverse(compose(changes))]
         } else {
-            changes.into_iter().rev().map(reversed).collect()
+            changes.into_iter().rev().map(reverse).collect()
         };
         let mut undone = Vec::new();
         for (n, changes) in back.into_iter().enumerate() {
@@ -173,7 +173,7 @@ proptest! {
             undone.push(plan.changes);
         }
         for changes in undone.into_iter().rev() {
-            prop_assert_eq!(scene.make(reversed(changes)), []);
+            prop_assert_eq!(scene.make(reverse(changes)), []);
         }
         prop_assert_eq!(scene.all(), last);
     }
@@ -188,7 +188,7 @@ proptest! {
         scene.carry_out(&begin);
         let before = scene.all();
         let changes = by_commands(scene.carry_out(&turn));
-        let plan = scene.plan(reversed(changes), false);
+        let plan = scene.plan(reverse(changes), false);
         prop_assert_eq!(&plan.conflicts, &Vec::<String>::new());
         let left = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left;
         prop_assert_eq!(left, Vec::new());
