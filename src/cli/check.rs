@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::patch::{self, coloured, diff};
 use super::{Context, SessionFlag, output, replies};
-use crate::admission::{self, Admission, Given, Refusal};
+use crate::admission::{self, Admission, Refusal, ReplyOptions};
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
@@ -100,7 +100,7 @@ impl<'a> Surroundings<'a> {
     fn chosen(&self, reply: &ParsedReply) -> Result<(Option<Session>, Option<Error>)> {
         let config = &self.context.config;
         let named = self.named.as_ref().map(|named| &*named.id);
-        match admission::choose(&self.store, reply.answers(), named, false) {
+        match admission::choose_session(&self.store, reply.answers(), named, false) {
             Ok(session) => {
                 let workspace = config.guest.is_none().then(|| config.workspace_name());
                 let ready = admission::check_ready(&session, workspace.as_deref());
@@ -215,7 +215,7 @@ fn warnings(outcome: &Outcome) -> impl Iterator<Item = WarningKind> {
 
 /// Why `apply` would not carry out a reply to this session.
 fn held(reply: &ParsedReply, session: &Session) -> Option<Error> {
-    match admission::admit(reply, session, Given::default()) {
+    match admission::admit(reply, session, ReplyOptions::default()) {
         Admission::Accepted => None,
         Admission::Held(refusal) | Admission::Rejected(refusal) => Some(refused(refusal)),
     }

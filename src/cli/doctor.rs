@@ -349,7 +349,7 @@ fn checkpoints(config: &Config) -> Result<String, String> {
     let told = format!("{} of {} are kept", size(bytes), size(config.checkpoint_max_bytes));
     let Some(newest) = all.last() else { return Ok(told) };
     let which = format!("turn {} of session {}, the newest,", newest.sequence, newest.session);
-    if !newest.is_whole {
+    if !newest.is_complete {
         return Err(format!("{told}; the checkpoint of {which} is gone: it cannot be undone"));
     }
     match newest.without_room {

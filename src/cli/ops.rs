@@ -177,7 +177,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
 }
 
 fn tell(context: &Context, run: &Session) -> ExitCode {
-    let events = space::told(run);
+    let events = space::run_events(run);
     // Not by way of a `Value`, which would put the fields into another order.
     let text = if context.json {
         serde_json::to_string(&events)

@@ -92,10 +92,10 @@ impl<'a> ProgressReporter<'a> {
 
     /// Prints as events what happened when the project was opened.
     pub(super) fn repeat(&self, engine: &Engine) {
-        for told in &engine.recovered {
+        for told in &engine.recovery_messages {
             self.emit("warning", || json!({ "message": told }));
         }
-        if let Some(turn) = &engine.taken_up {
+        if let Some(turn) = &engine.recovered_turn {
             self.emit_outbox(turn);
             self.emit("end", || {
                 let mut value = turn_json(self.context, turn);

@@ -175,7 +175,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
         Some(id) => engine.store.load(&id)?,
         None => match newest_open(context, &engine) {
             // What was left to do is done, and it was the last there was.
-            Err(e) if e.is_without_session() && !engine.recovered.is_empty() => {
+            Err(e) if e.is_without_session() && !engine.recovery_messages.is_empty() => {
                 ProgressReporter::that_serves_once(context).repeat(&engine);
                 context.ui.say("Nothing more is open.");
                 return Ok(ExitCode::SUCCESS);

@@ -10,7 +10,7 @@ use super::serving::first_line;
 use super::{Context, SessionFlag, SessionOperand, output, question, summary};
 
 use crate::atomic;
-use crate::engine::{Turn, TurnDiffs, Which};
+use crate::engine::{Turn, TurnDiffs, TurnRange};
 use crate::error::{Error, Result};
 use crate::inbox;
 use crate::ipc::Request;
@@ -111,7 +111,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         value["withinTurn"] = is_cut_off(context, &session).into();
         value["toSay"] = session.words_to_say().cloned().collect::<Vec<_>>().into();
         value["added"] = session.words_added().into();
-        value["held"] = inbox::held(&context.config.inbox).into();
+        value["held"] = inbox::held_replies(&context.config.inbox).into();
         Context::print_json(&value);
         return Ok(ExitCode::SUCCESS);
     }
@@ -161,7 +161,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
 
 /// A line on the replies that are held, of whatever session; None where there are none.
 fn held(context: &Context) -> Option<String> {
-    let replies = match inbox::held(&context.config.inbox).len() {
+    let replies = match inbox::held_replies(&context.config.inbox).len() {
         0 => return None,
         1 => "1 reply".to_owned(),
         n => format!("{n} replies"),
@@ -278,8 +278,8 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
 
 /// Which files and folders a turn changed, as a line each; else why that is not known.
 fn files(turns: &TurnDiffs, sequence: u32) -> std::result::Result<Vec<String>, String> {
-    let shown = turns.shown(Which::One(sequence)).map_err(|e| e.to_string())?;
-    Ok(summary::lines(&shown.told()))
+    let shown = turns.diff(TurnRange::One(sequence)).map_err(|e| e.to_string())?;
+    Ok(summary::lines(&shown.summary()))
 }
 
 /// What a turn that waits has come to so far, as the log will have it.

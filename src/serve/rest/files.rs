@@ -21,7 +21,7 @@ use crate::protocol::operations::{
 use crate::protocol::{Asks, Operation, RelPath, Step};
 use crate::session::RunRequest;
 use crate::settings::Policy;
-use crate::space::told;
+use crate::space::run_events;
 use crate::turn;
 use crate::workspace::Workspace;
 
@@ -233,7 +233,7 @@ fn change(
     space.order(&mut space.settled(), &ticket, vec![request])?;
     let (path, is_deletion) = (path.to_owned(), call.method == Method::DELETE);
     Ok(Reply::of(ticket, StatusCode::OK, move |run| {
-        let told = told(&*run?);
+        let told = run_events(&*run?);
         let Some(event) = told.events.first() else { return Err(Fault::no_file(&path)) };
         Ok((StatusCode::OK, changed(&path, is_deletion, event)?))
     }))
