@@ -14,7 +14,7 @@ use crate::protocol::{
 };
 use crate::session::Session;
 use crate::session::record::Begin;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::text::visible_line;
 
 /// The flag of `apply` for a reply that is the same as the one before it.
@@ -110,7 +110,7 @@ pub fn check_workspace(session: &Session, workspace: Option<&str>, moves: bool) 
 /// # Errors
 /// There is none, or several.
 pub fn choose_session(
-    store: &Store,
+    store: &SessionStore,
     answers: Option<&Address>,
     named: Option<&str>,
     force: bool,

@@ -20,7 +20,7 @@ use crate::protocol::{
     code,
 };
 use crate::session::Session;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::settings::SESSION_POLICY;
 use crate::terminal::Styled;
 use crate::text::{count, visible_line};
@@ -73,7 +73,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
 /// What replies are looked at in: nothing of it is changed by them.
 struct Surroundings<'a> {
     context: &'a Context,
-    store: Store,
+    store: SessionStore,
     /// The session that was named.
     named: Option<Session>,
     workspace: Workspace,
@@ -85,7 +85,7 @@ impl<'a> Surroundings<'a> {
     /// Those of what `apply` would carry a reply out for.
     fn new(context: &'a Context, session: Option<&str>) -> Result<Self> {
         let config = &context.config;
-        let store = Store::new(&config.sessions);
+        let store = SessionStore::new(&config.sessions);
         let named = session.map(|id| store.choose(Some(id))).transpose()?;
         // A workspace that does not exist yet is an empty one.
         let missing = tempfile::tempdir()

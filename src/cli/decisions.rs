@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Context, SessionFlag, question};
 use crate::error::{Error, Result};
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::session::{ApprovalDecision, Question, Session};
 use crate::text::visible_line;
 use crate::watch::Stop;
@@ -91,7 +91,7 @@ fn decide(
 
 /// The sessions and runs whose questions are decided.
 fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
-    let store = Store::new(&context.config.sessions);
+    let store = SessionStore::new(&context.config.sessions);
     let named = context.session_id(&which.session)?;
     // One that is not there is another matter than one that does not wait.
     named.as_ref().map(|stem| store.load_stem(stem)).transpose()?;

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Observer, QuestionPreview};
 use crate::ipc::{self, HandledRequest, Request};
 use crate::lock::Lock;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::session::{ApprovalDecision, Session};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
@@ -26,7 +26,7 @@ impl Context {
     /// Whether deaddrop has been at work here, or a session or a run lies here; also where that cannot be
     /// looked at.
     pub(super) fn has_begun(&self) -> bool {
-        let store = Store::new(&self.config.sessions);
+        let store = SessionStore::new(&self.config.sessions);
         let has = |found: Result<Vec<String>>| found.map_or(true, |found| !found.is_empty());
         self.config.has_begun() || has(store.ids()) || has(store.runs())
     }
@@ -118,7 +118,7 @@ impl Context {
         let Some(prompt) = Prompt::put(&self.ui, question::line(session, false)) else {
             return Ok(None);
         };
-        let store = Store::new(&self.config.sessions);
+        let store = SessionStore::new(&self.config.sessions);
         loop {
             match prompt.wait(Duration::from_millis(100)) {
                 Some(Said::Nothing) => {

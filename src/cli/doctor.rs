@@ -26,7 +26,7 @@ use crate::protocol::jsonrpc::About;
 use crate::runner::sandbox::{Confinement, Mechanism, Tier};
 use crate::runner::space::{self, more_files};
 use crate::session::record::History;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::session::{Session, journal};
 use crate::settings::{self, Config, Consent, FILE, FOLDER, ask_git, state_home};
 use crate::text::{count, shell_word, size, visible_line};
@@ -199,7 +199,7 @@ fn rights(folder: &Path) -> Result<String, String> {
 
 fn sessions(context: &Context) -> Result<String, String> {
     let (sessions, damaged) =
-        Store::new(&context.config.sessions).list().map_err(|e| e.to_string())?;
+        SessionStore::new(&context.config.sessions).list().map_err(|e| e.to_string())?;
     let open = sessions.iter().filter(|session| !session.is_complete).count();
     match damaged.first() {
         None => Ok(format!("{}, {open} open", count(sessions.len(), "session"))),
@@ -242,7 +242,7 @@ fn lock(context: &Context) -> String {
 
 /// What waits for the person: that is no fault, but somebody should know.
 fn decisions(context: &Context) -> Finding {
-    let pending = Store::new(&context.config.sessions).pending().unwrap_or_default();
+    let pending = SessionStore::new(&context.config.sessions).pending().unwrap_or_default();
     let asked: Vec<_> =
         pending.iter().filter(|session| session.question().is_some()).map(Session::stem).collect();
     if asked.is_empty() {

@@ -50,7 +50,7 @@ use crate::program;
 use crate::runner::sandbox::Confinement;
 use crate::runner::{Glimpse, Runner};
 use crate::session::Session;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::settings::Config;
 use crate::terminal;
 use crate::text::visible_line;
@@ -209,7 +209,7 @@ impl Context {
     /// No session and no run has it, or several begin so.
     fn session_id(&self, flag: &SessionFlag) -> Result<Option<String>> {
         let Some(begins) = flag.id.as_deref() else { return Ok(None) };
-        let store = Store::new(&self.config.sessions);
+        let store = SessionStore::new(&self.config.sessions);
         let mut found = [store.ids()?, store.runs()?].concat();
         found.retain(|id| id.starts_with(begins) && !begins.is_empty());
         match found.as_slice() {

@@ -18,7 +18,7 @@ use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
 use crate::event::{ClipboardNews, Event, Observer, QuestionPreview, Waiting};
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::session::{Question, Session};
 use crate::terminal::Styled;
 use crate::text::{count, named, visible_line};
@@ -257,7 +257,8 @@ impl ProgressReporter<'_> {
             return;
         }
         live::nothing();
-        let open = Store::new(&self.context.config.sessions).open_sessions().unwrap_or_default();
+        let open =
+            SessionStore::new(&self.context.config.sessions).open_sessions().unwrap_or_default();
         let newest = open.into_iter().find(Session::awaits_reply);
         let put = |it: Session| show::put(self.context, &it, it.sequence, &Put::Brief);
         if let Some(Err(e)) = newest.map(put) {

@@ -19,8 +19,8 @@ use crate::ipc::Request;
 use crate::outbox;
 use crate::protocol::Dialect;
 use crate::runner::sandbox::Tier;
-use crate::session::store::Store;
-use crate::session::{Offer, Session, is_id};
+use crate::session::store::SessionStore;
+use crate::session::{InitialContents, Session, is_id};
 use crate::settings::SESSION_POLICY;
 use crate::text::{count, first_of, visible_line};
 use crate::watch::Stop;
@@ -311,7 +311,7 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     let task = first_line(&turn.session.task);
     context.ui.say(context.ui.bold(&format!("Session {id} {verb}: {task}")));
     if let Some(path) = &turn.outbox {
-        let (sessions, damaged) = Store::new(&context.config.sessions).list()?;
+        let (sessions, damaged) = SessionStore::new(&context.config.sessions).list()?;
         let open = sessions.iter().filter(|session| !session.is_complete).count() + damaged.len();
         let name = match open {
             0 | 1 => "a .txt file".to_owned(),
@@ -387,7 +387,7 @@ fn task(context: &Context, arguments: &New) -> Result<String> {
 }
 
 /// What of the workspace's contents the first outbox is to show.
-fn offer(context: &Context, arguments: &New) -> Result<Option<Offer>> {
+fn offer(context: &Context, arguments: &New) -> Result<Option<InitialContents>> {
     for (flag, patterns) in [("include", &arguments.include), ("exclude", &arguments.exclude)] {
         for pattern in patterns {
             check_pattern(pattern).map_err(|why| {
@@ -397,7 +397,7 @@ fn offer(context: &Context, arguments: &New) -> Result<Option<Offer>> {
     }
     let wants = !arguments.include.is_empty() || context.config.first_contents;
     let (include, exclude) = (arguments.include.clone(), arguments.exclude.clone());
-    Ok((wants && !arguments.no_contents).then_some(Offer { include, exclude }))
+    Ok((wants && !arguments.no_contents).then_some(InitialContents { include, exclude }))
 }
 
 /// The first line of a task, for a terminal.

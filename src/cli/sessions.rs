@@ -19,7 +19,7 @@ use crate::runner::sandbox::Tier;
 use crate::session::journal;
 use crate::session::log::{self, LogEntry};
 use crate::session::record::History;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::session::{Session, run_id};
 use crate::settings::Config;
 use crate::text::visible_line;
@@ -63,7 +63,7 @@ pub(super) struct Say {
 }
 
 fn list(context: &Context) -> Result<ExitCode> {
-    let store = Store::new(&context.config.sessions);
+    let store = SessionStore::new(&context.config.sessions);
     let (sessions, damaged) = store.list()?;
     // Of runs, those that somebody has to do something about.
     let runs: Vec<Session> =
@@ -351,7 +351,7 @@ pub(super) fn said(context: &Context, Turn { session, outbox }: &Turn) -> String
 
 /// The named session, or the newest open one, or the newest. Where others are open as well, says which it is.
 pub(super) fn named_or_newest(context: &Context, flag: &SessionFlag) -> Result<Session> {
-    let store = Store::new(&context.config.sessions);
+    let store = SessionStore::new(&context.config.sessions);
     if let Some(id) = context.session_id(flag)? {
         return store.load_stem(&id);
     }

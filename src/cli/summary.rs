@@ -6,7 +6,7 @@ use crate::protocol::{Detail, Execution, FailureKind, Outcome};
 use crate::runner::last_line;
 use crate::secrets::Redactor;
 use crate::session::log::LogEntry;
-use crate::session::{Back, Changed, FileChange, Ignored, Several};
+use crate::session::{ChangeSummary, CountedNames, FileChange, Ignored, UndoSummary};
 use crate::settings::Secrets;
 use crate::text::{count, indented, named, visible_line};
 
@@ -78,7 +78,7 @@ const NAMED: usize = 8;
 
 /// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, and folders and what cannot be undone where
 /// there is such; None where nothing was.
-pub(super) fn line(changed: &Changed) -> Option<String> {
+pub(super) fn line(changed: &ChangeSummary) -> Option<String> {
     let named: Vec<String> =
         changed.named.iter().take(NAMED).map(FileChange::describe_with_lines).collect();
     let files = list(changed.files, &named)
@@ -94,7 +94,7 @@ pub(super) fn line(changed: &Changed) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn several(of: &Several) -> Option<String> {
+fn several(of: &CountedNames) -> Option<String> {
     list(of.count, &of.named[..of.named.len().min(NAMED)])
 }
 
@@ -108,7 +108,7 @@ fn list(all: usize, named: &[String]) -> Option<String> {
 }
 
 /// What cannot be taken back: what is not kept, and what is lost of what rules leave out.
-fn lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
+fn lost(unrestorable: &CountedNames, ignored: Option<&Ignored>) -> Option<String> {
     let ignored = ignored.into_iter().flat_map(Ignored::describe_lost);
     let told: Vec<String> = several(unrestorable).into_iter().chain(ignored).collect();
     (!told.is_empty()).then(|| format!("cannot be undone: {}", told.join(", ")))
@@ -117,14 +117,14 @@ fn lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
 /// What a turn of the log did beside what is kept, in lines: what cannot be taken back of it; or where it took
 /// `back` others, what it left as it is.
 pub(super) fn beside(entry: &LogEntry, back: Option<&Ignored>) -> Vec<String> {
-    let none = Several::default();
+    let none = CountedNames::default();
     let lost = lost(&none, entry.ignored.as_ref());
     let left = back.map(|ignored| format!("not taken back (ignored): {}", ignored.describe()));
     lost.into_iter().chain(left).collect()
 }
 
 /// The same in a line each, without what cannot be undone.
-pub(super) fn lines(changed: &Changed) -> Vec<String> {
+pub(super) fn lines(changed: &ChangeSummary) -> Vec<String> {
     let mut lines: Vec<String> =
         changed.named.iter().map(FileChange::describe_with_lines).collect();
     let more = |all: usize, named: usize, one: &str| match all - named {
@@ -137,7 +137,7 @@ pub(super) fn lines(changed: &Changed) -> Vec<String> {
     lines
 }
 
-fn back_told(back: &Back) -> String {
+fn back_told(back: &UndoSummary) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let which = if turns.len() == 1 { "Turn" } else { "Turns" };
     let what = if back.redid.is_some() { "put back" } else { "undone" };

@@ -13,7 +13,7 @@ use crate::clipboard::{ClipboardEvent, Copied, Copier, Environment, Watcher};
 use crate::engine::{Engine, pasted_outbox};
 use crate::error::Result;
 use crate::event::{ClipboardNews, Event, Observer};
-use crate::outbox::{OutboxForm, holds_outbox};
+use crate::outbox::{OutboxForm, contains_outbox};
 use crate::program::Programs;
 use crate::protocol::{Address, ParsedReply};
 use crate::session::Session;
@@ -156,7 +156,7 @@ impl ClipboardSync {
         let mut reply = ParsedReply::new(text);
         let Some(answers) = reply.answers().cloned() else { return Ok(false) };
         let text = reply.text();
-        if !self.seen.insert(blake3::hash(text.as_bytes())) || holds_outbox(text) {
+        if !self.seen.insert(blake3::hash(text.as_bytes())) || contains_outbox(text) {
             return Ok(false);
         }
         sessions.refresh(engine)?;

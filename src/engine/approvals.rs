@@ -15,7 +15,7 @@ use crate::policy::{Ask, Opens};
 use crate::protocol::operations::{Decision as ApprovalChoice, parse_approval};
 use crate::protocol::{Asks, Dialect, Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Origin};
-use crate::session::{ApprovalDecision, Decided, Question, Run, RunRequest, Session};
+use crate::session::{ApprovalDecision, DecidedQuestion, Question, Run, RunRequest, Session};
 use crate::settings::{Config, Mode, Policy, Review};
 use crate::text::visible_line;
 use crate::turn::{self, TurnInput, TurnResult};
@@ -126,7 +126,11 @@ impl Engine {
             run.told = pending.outcomes.len();
             let decided = outbox::question(pending).zip(pending.question.step);
             let approved = decision.approved;
-            run.decided.extend(decided.map(|(event, step)| Decided { step, event, approved }));
+            run.decided.extend(decided.map(|(event, step)| DecidedQuestion {
+                step,
+                event,
+                approved,
+            }));
         }
         let begin = Begin::of(session, Vec::new(), Some(decision), claimed);
         if is_kept {

@@ -11,7 +11,9 @@ use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
 use crate::session::record::Begin;
-use crate::session::{ChangeKind, Changed, FileChange, Ignored, NAMED, Session, Several};
+use crate::session::{
+    ChangeKind, ChangeSummary, CountedNames, FileChange, Ignored, NAMED, Session,
+};
 use crate::workspace::checkpoint::{
     Change, IgnoredChange, KeptRules, Loss, NotStored, Recorded, Recorder, Store, TreeEntry,
     composed, moved, unrestorable,
@@ -41,7 +43,7 @@ pub(super) fn recorder<'a>(
 }
 
 /// What the turn of a session changed before it stopped to ask.
-fn earlier(before: &Session) -> Option<&Changed> {
+fn earlier(before: &Session) -> Option<&ChangeSummary> {
     before.changed.as_deref().filter(|_| before.pending.is_some())
 }
 
@@ -60,7 +62,7 @@ impl Engine {
         recorded: Option<Recorded>,
         waits: bool,
         observer: &mut dyn Observer,
-    ) -> Option<Box<Changed>> {
+    ) -> Option<Box<ChangeSummary>> {
         let Recorded { changes, rules, ignored } = recorded?;
         let earlier = earlier(before).cloned().unwrap_or_default();
         let changed = match (changes, earlier.not_kept.clone()) {
@@ -71,12 +73,12 @@ impl Engine {
         };
         let changed = changed.map(|changed| {
             let ignored = [earlier.ignored, describe_ignored(ignored)].into_iter().flatten();
-            Changed { ignored: ignored.reduce(Ignored::and), ..changed }
+            ChangeSummary { ignored: ignored.reduce(Ignored::and), ..changed }
         });
         Some(Box::new(changed.unwrap_or_else(|why| {
             let warning = format!("this turn cannot be undone: {why}");
             observer.event(Event::Warning(&warning));
-            Changed { not_kept: Some(why), ..Changed::default() }
+            ChangeSummary { not_kept: Some(why), ..ChangeSummary::default() }
         })))
     }
 
@@ -85,7 +87,7 @@ impl Engine {
         mut records: Vec<BlobId>,
         changes: Vec<Change>,
         rules: Option<KeptRules>,
-    ) -> Result<Changed> {
+    ) -> Result<ChangeSummary> {
         let store = &mut self.checkpoints;
         let earlier = store.composed(&records)?.ok_or_else(|| {
             Error::undo("what it changed before your decision is not kept any more")
@@ -96,7 +98,7 @@ impl Engine {
         let rules = rules.map(|rules| store.note(&rules)).transpose()?;
         store.settle()?;
         store.note_size();
-        Ok(Changed { rules, ..describe(store, &composed([earlier, changes]), records) })
+        Ok(ChangeSummary { rules, ..describe(store, &composed([earlier, changes]), records) })
     }
 }
 
@@ -134,8 +136,8 @@ fn describe_loss(path: &str, loss: Loss) -> String {
 }
 
 /// Summarizes changes.
-pub(super) fn describe(store: &Store, changes: &[Change], records: Vec<BlobId>) -> Changed {
-    let mut sum = Changed { records, folders: folders(changes), ..Changed::default() };
+pub(super) fn describe(store: &Store, changes: &[Change], records: Vec<BlobId>) -> ChangeSummary {
+    let mut sum = ChangeSummary { records, folders: folders(changes), ..ChangeSummary::default() };
     for (change, why) in unrestorable(changes) {
         sum.unrestorable.add(|| format!("{} ({})", change.shown(), why.in_words()));
     }
@@ -161,13 +163,13 @@ pub(super) fn describe(store: &Store, changes: &[Change], records: Vec<BlobId>) 
 }
 
 /// Changes of folders: changed permissions, and created or removed folders if no file in them changed.
-fn folders(changes: &[Change]) -> Several {
+fn folders(changes: &[Change]) -> CountedNames {
     let with_files: BTreeSet<&str> = changes
         .iter()
         .filter(|change| change_kind(change).is_some())
         .flat_map(|change| change.path.match_indices('/').map(|(end, _)| &change.path[..end]))
         .collect();
-    let mut folders = Several::default();
+    let mut folders = CountedNames::default();
     for change in changes.iter().filter(|change| change_kind(change).is_none()) {
         let mode = |entry: &Option<TreeEntry>| entry.as_ref().and_then(TreeEntry::mode);
         let path = change.shown();

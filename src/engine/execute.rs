@@ -9,7 +9,7 @@ use crate::executor::{Executor, LocalExecutor, Terms, WriteAhead};
 use crate::policy;
 use crate::protocol::{Kind, Operation, Outcome, Step};
 use crate::session::journal::Journal;
-use crate::session::record::{Begin, Record};
+use crate::session::record::{Begin, JournalRecord};
 use crate::session::{Pending, Session};
 use crate::settings::Mode;
 use crate::turn::{self, Ledger, TurnInput};
@@ -132,12 +132,14 @@ struct JournalLedger<'a>(&'a mut Journal);
 impl Ledger for JournalLedger<'_> {
     fn write_ahead(&mut self, step: usize, entry: WriteAhead<'_>) -> Result<()> {
         let record = match entry {
-            WriteAhead::Guard(snapshot) => Record::Guard(Box::new(snapshot.clone())),
+            WriteAhead::Guard(snapshot) => JournalRecord::Guard(Box::new(snapshot.clone())),
             // Its blobs are on disk already.
-            WriteAhead::Noted(noted) => Record::Noted(Box::new(noted.clone())),
+            WriteAhead::Noted(noted) => JournalRecord::Noted(Box::new(noted.clone())),
             WriteAhead::Effects(effects) => {
                 for (step, effect) in (step..).zip(effects) {
-                    self.0.append(&Record::Intent { step, effect: effect.clone() }.to_line())?;
+                    self.0.append(
+                        &JournalRecord::Intent { step, effect: effect.clone() }.to_line(),
+                    )?;
                 }
                 return self.0.sync();
             }
@@ -148,6 +150,6 @@ impl Ledger for JournalLedger<'_> {
 
     fn result(&mut self, step: usize, outcome: &Outcome) -> Result<()> {
         // The next record's sync makes it durable. Until then, recovery examines the effect itself.
-        self.0.append(&Record::Result { step, outcome: Box::new(outcome.clone()) }.to_line())
+        self.0.append(&JournalRecord::Result { step, outcome: Box::new(outcome.clone()) }.to_line())
     }
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::policy::{self, Access, Decision};
 use crate::protocol::RelPath;
 use crate::secrets::Redactor;
-use crate::session::{Offer, Session};
+use crate::session::{InitialContents, Session};
 use crate::workspace::READ_LIMIT;
 use crate::workspace::picture::Picture;
 use crate::workspace::walk::{EntryKind, Walk};
@@ -70,7 +70,11 @@ impl Engine {
 
     /// The unlisted files, such as ignored ones, that the person included by their exact paths. They may be read although
     /// they are not listed.
-    fn unlisted_files(&self, offer: &Offer, picture: &Picture<'_>) -> Result<Vec<(RelPath, u64)>> {
+    fn unlisted_files(
+        &self,
+        offer: &InitialContents,
+        picture: &Picture<'_>,
+    ) -> Result<Vec<(RelPath, u64)>> {
         let mut found: Vec<(RelPath, u64)> = Vec::new();
         for pattern in &offer.include {
             let Ok(path) = RelPath::parse(pattern.trim_start_matches('/')) else { continue };
@@ -80,7 +84,8 @@ impl Engine {
                 continue;
             }
             // As a pattern it may match other files, and not the file of that name.
-            let only = Offer { include: vec![pattern.clone()], ..Offer::default() };
+            let only =
+                InitialContents { include: vec![pattern.clone()], ..InitialContents::default() };
             let mut itself = context::candidates(std::iter::once((path.as_str(), 1)), "", &only, 1);
             itself.retain(|file| file.included);
             if itself.is_empty() {
@@ -101,7 +106,8 @@ impl Engine {
         };
         let picture = Picture::of(walk, &[]);
         for pattern in &offer.include {
-            let only = Offer { include: vec![pattern.clone()], ..Offer::default() };
+            let only =
+                InitialContents { include: vec![pattern.clone()], ..InitialContents::default() };
             let found = context::candidates(listed(&picture), "", &only, 1);
             let is_listed = found.iter().any(|file| file.included);
             if !is_listed && self.unlisted_files(&only, &picture)?.is_empty() {

@@ -44,7 +44,7 @@ use crate::runner::sandbox;
 use crate::runner::{Glimpse, Runner};
 use crate::session::Session;
 use crate::session::journal::Journal;
-use crate::session::store::Store as Sessions;
+use crate::session::store::SessionStore;
 use crate::settings::{self, Config};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
@@ -55,7 +55,7 @@ pub struct Engine {
     /// The project's settings.
     pub config: Config,
     /// The sessions on disk.
-    pub store: Sessions,
+    pub store: SessionStore,
     /// The folder that receives replies.
     pub inbox: Inbox,
     /// Where approvals are dropped.
@@ -141,7 +141,7 @@ impl Engine {
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
         let runner = Runner::of(&config, workspace.path(), helper);
         Ok(Self {
-            store: Sessions::new(&config.sessions),
+            store: SessionStore::new(&config.sessions),
             inbox,
             approvals,
             journal,

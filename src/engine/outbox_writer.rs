@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::Engine;
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::outbox::{self, OutboxForm, RenderedOutbox, Shown};
+use crate::outbox::{self, OutboxForm, RenderedOutbox, ShownFile};
 use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Dialect, Digest, operations};
 use crate::session::record::PreparedOutbox;
@@ -75,10 +75,10 @@ impl Engine {
         }
         // The versions of the lines around withheld ones are recorded again below, with what is shown.
         rendered.withheld_from.iter().for_each(|path| session.seen.forget_newer(path));
-        for Shown { path, version, lines, .. } in &rendered.search_lines {
+        for ShownFile { path, version, lines, .. } in &rendered.search_lines {
             version.iter().for_each(|now| session.seen.record_search(path, now.clone(), lines));
         }
-        for Shown { path, whole, lines, cut, version } in &rendered.shown {
+        for ShownFile { path, whole, lines, cut, version } in &rendered.shown {
             // Without a version of the whole file, a part says nothing about the present file.
             match version {
                 Some(now) if *whole => session.seen.record(path.clone(), now.clone()),

@@ -15,7 +15,7 @@ use crate::executor::{LocalExecutor, OpaquePreview};
 use crate::protocol::{Detail, Digest, Effect, Outcome, RelPath};
 use crate::session::Session;
 use crate::session::log::{self, LogEntry};
-use crate::session::record::{History, Record, Unfinished};
+use crate::session::record::{History, JournalRecord, UnfinishedTurn};
 use crate::text::count;
 use crate::turn::known_outcomes;
 use crate::workspace::protected::{Protection, Snapshot};
@@ -68,7 +68,7 @@ impl Engine {
         self.flush()
     }
 
-    fn finish(&mut self, mut turn: Unfinished, observer: &mut dyn Observer) -> Result<()> {
+    fn finish(&mut self, mut turn: UnfinishedTurn, observer: &mut dyn Observer) -> Result<()> {
         self.wait_for_command()?;
         let name = turn.begin.reply().to_owned();
         // Reported before it is done: if deaddrop is stopped again, nothing reports it later.
@@ -149,7 +149,7 @@ impl Engine {
 
     /// The paths whose contents differ from those before and after the turn's operations. Somebody has changed them since,
     /// so an undo does not overwrite them without `--force`.
-    fn changed_since_stop(&self, turn: &Unfinished) -> Vec<RelPath> {
+    fn changed_since_stop(&self, turn: &UnfinishedTurn) -> Vec<RelPath> {
         let mut expected: BTreeMap<&RelPath, Vec<Option<&Digest>>> = BTreeMap::new();
         for effect in turn.intents.values() {
             let ends = match effect {
@@ -175,7 +175,7 @@ impl Engine {
     /// command, or of the last one.
     fn check_protected(
         &mut self,
-        turn: &Unfinished,
+        turn: &UnfinishedTurn,
         snapshot: Snapshot,
         known: &mut BTreeMap<usize, Outcome>,
         observer: &mut dyn Observer,
@@ -196,7 +196,10 @@ impl Engine {
         {
             noticed.iter().for_each(|warning| observer.event(Event::Warning(&warning.text)));
             outcome.warnings.append(&mut noticed);
-            self.append_durably(&Record::Result { step, outcome: Box::new(outcome.clone()) })?;
+            self.append_durably(&JournalRecord::Result {
+                step,
+                outcome: Box::new(outcome.clone()),
+            })?;
         }
         Ok(protection)
     }

@@ -11,7 +11,7 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::outbox;
 use crate::protocol::Dialect;
-use crate::session::{Offer, Session, new_id};
+use crate::session::{InitialContents, Session, new_id};
 use crate::settings::Config;
 use crate::tokens;
 use crate::workspace::walk::Walk;
@@ -28,7 +28,7 @@ pub struct NewSession {
     pub dialect: Dialect,
     /// The file contents that its first outbox shows without a request; None for none.
     #[serde(default)]
-    pub offer: Option<Offer>,
+    pub offer: Option<InitialContents>,
     /// The name of its policy.
     pub policy: String,
     /// The workspace in which it must begin (see [`Config::workspace_name`]); None for any.

@@ -19,7 +19,7 @@ use crate::event::{Event, Observer};
 use crate::inbox::Claimed;
 use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Dialect, Digest, Outcome, RelPath, Step};
-use crate::session::record::{Begin, Commit, Origin, PreparedOutbox, Record};
+use crate::session::record::{Begin, Commit, JournalRecord, Origin, PreparedOutbox};
 use crate::session::{ApprovalDecision, Session, log};
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::protected::{Protection, Quarantine};
@@ -111,7 +111,7 @@ impl Engine {
     /// Carries out a turn from its beginning to its end.
     pub(super) fn transact(&mut self, begin: &Begin, observer: &mut dyn Observer) -> Result<Turn> {
         self.within_turn = true;
-        self.append_durably(&Record::Begin(Box::new(begin.clone())))?;
+        self.append_durably(&JournalRecord::Begin(Box::new(begin.clone())))?;
         let progress = self.progress(begin);
         self.resume(begin, progress, observer)
     }
@@ -162,7 +162,7 @@ impl Engine {
             (None, None)
         };
         let commit = Commit { session, outbox, recovered };
-        self.append_durably(&Record::Commit(Box::new(commit.clone())))?;
+        self.append_durably(&JournalRecord::Commit(Box::new(commit.clone())))?;
         self.conclude(begin, commit, events)
     }
 
@@ -196,7 +196,7 @@ impl Engine {
         if session.is_complete {
             self.discard_scratch(&session);
         }
-        self.journal.append(&Record::End.to_line())?;
+        self.journal.append(&JournalRecord::End.to_line())?;
         self.within_turn = false;
         if self.journal.size() > JOURNAL_LIMIT {
             self.empty_journal()?;
@@ -262,13 +262,13 @@ impl Engine {
 
     /// Saves a session that the person began or changed.
     pub fn save(&mut self, session: &Session) -> Result<()> {
-        self.append_durably(&Record::State(Box::new(session.clone())))?;
+        self.append_durably(&JournalRecord::State(Box::new(session.clone())))?;
         self.unflushed.insert(session.id.clone(), session.clone());
         self.store.save_soon(session)
     }
 
     /// Adds a record to the journal, durably.
-    pub(super) fn append_durably(&mut self, record: &Record) -> Result<()> {
+    pub(super) fn append_durably(&mut self, record: &JournalRecord) -> Result<()> {
         self.journal.append(&record.to_line())?;
         self.journal.sync()
     }

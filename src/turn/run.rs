@@ -15,7 +15,7 @@ use crate::protocol::{
     Asked, Asks, Change, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation,
     Outcome, Part, Reading, RelPath, Step, Warning, WarningKind, elision, tags,
 };
-use crate::session::record::Unfinished;
+use crate::session::record::UnfinishedTurn;
 use crate::session::{FileVersions, Question};
 use crate::text::{count, visible_line};
 use crate::workspace::Contents;
@@ -365,7 +365,7 @@ impl RunningTurn<'_, '_> {
 /// A step with a Result is done. The executor may know what became of a step with only an Intent. A command whose result
 /// is unknown may have run in part, and is never run again.
 pub fn known_outcomes(
-    turn: &Unfinished,
+    turn: &UnfinishedTurn,
     executor: &mut dyn Executor,
 ) -> Result<BTreeMap<usize, Outcome>> {
     let mut known = turn.begin.known();

@@ -5,7 +5,7 @@ use crate::blobs::BlobId;
 use crate::engine::changes;
 use crate::error::{Error, Result};
 use crate::session::log::{self, LogEntry};
-use crate::session::{Changed, Ignored, Session};
+use crate::session::{ChangeSummary, Ignored, Session};
 use crate::settings::Config;
 use crate::workspace::checkpoint::{Change, Store, TreeEntry, composed};
 use crate::workspace::overlay::Standing;
@@ -37,7 +37,7 @@ pub struct TurnDiff<'a> {
 
 impl TurnDiff<'_> {
     /// A summary of the changes.
-    pub fn summary(&self) -> Changed {
+    pub fn summary(&self) -> ChangeSummary {
         changes::describe(self.store, &self.changes, Vec::new())
     }
 

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::session::log;
-use crate::session::store::Store as Sessions;
+use crate::session::store::SessionStore;
 use crate::settings::Config;
 use crate::workspace::checkpoint::{
     Change, IgnoredLimits, Needs, NotStored, Store, Turns, composed, unrestorable,
@@ -50,14 +50,14 @@ struct Logs {
 
 impl Turns for Logs {
     fn needs(&self, store: &Store) -> Result<Needs> {
-        let always = needed_by_waiting(&Sessions::new(&self.config.sessions), store)?;
+        let always = needed_by_waiting(&SessionStore::new(&self.config.sessions), store)?;
         let all = all_turns(&self.config, store)?.into_iter().filter(|kept| kept.is_complete);
         Ok(Needs { always, turns: all.map(|kept| (kept.records, kept.needs)).collect() })
     }
 }
 
 /// The blobs of waiting turns, which are needed when they continue.
-fn needed_by_waiting(sessions: &Sessions, store: &Store) -> Result<BTreeSet<BlobId>> {
+fn needed_by_waiting(sessions: &SessionStore, store: &Store) -> Result<BTreeSet<BlobId>> {
     let waiting = sessions.pending()?;
     let mut needed = BTreeSet::new();
     for changed in waiting.iter().filter_map(|session| session.changed.as_deref()) {
@@ -81,7 +81,7 @@ pub fn kept_turns(config: &Config) -> Result<(Vec<KeptTurn>, u64)> {
 
 fn all_turns(config: &Config, store: &Store) -> Result<Vec<KeptTurn>> {
     let mut all = Vec::new();
-    for id in Sessions::new(&config.sessions).ids()? {
+    for id in SessionStore::new(&config.sessions).ids()? {
         for entry in log::read(&config.sessions, &id)? {
             if entry.records.is_empty() {
                 continue;

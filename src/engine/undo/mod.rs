@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
 use crate::protocol::{Operation, Part, Reading};
 use crate::session::log::{self, LogEntry};
-use crate::session::record::{Begin, Record, Undoing};
+use crate::session::record::{Begin, JournalRecord, Undoing};
 use crate::session::{self, Session};
 use crate::text::count;
 use crate::workspace::checkpoint::{Change, TreeEntry, UndoPlan, composed, reversed};
@@ -169,7 +169,7 @@ impl Engine {
         let lost = plan.is_none();
         let plan = plan.unwrap_or_default();
         for (n, change) in plan.changes.iter().enumerate() {
-            let record = Record::Restoring { change: n, path: change.path.clone() };
+            let record = JournalRecord::Restoring { change: n, path: change.path.clone() };
             self.journal.append(&record.to_line())?;
         }
         self.journal.sync()?;
@@ -185,13 +185,14 @@ impl Engine {
         left.extend(restored.left.clone());
         let (turns, redid) = (undoing.turns.clone(), undoing.redid);
         let ignored = undoing.ignored.clone();
-        let mut back = session::Back { turns, redid, left, ignored, ..session::Back::default() };
+        let mut back =
+            session::UndoSummary { turns, redid, left, ignored, ..session::UndoSummary::default() };
         // The report must be true of the actual files, whatever the plan was.
         for path in self.mismatches(&begin.session.id, undoing, &back.left, recovered)? {
             back.others.add(|| path);
         }
         back.describe_unrestored().for_each(|left| observer.event(Event::Warning(&left)));
-        self.journal.append(&Record::Restored { left: back.left.clone() }.to_line())?;
+        self.journal.append(&JournalRecord::Restored { left: back.left.clone() }.to_line())?;
         // A file that was restored before a stop and differs now was changed by the person. It counts as restored, so
         // that a redo reports the conflict.
         let done = restored.made(plan.changes, recovered);
