@@ -277,7 +277,8 @@ fn lists_of_changed_files_are_shortened_too() {
             FileChange { path, from: None, how: ChangeKind::Changed, lines: None, by_command }
         };
         let named: Vec<FileChange> = (0..30).map(change).collect();
-        let changed = ChangeSummary { files: 30, by_commands: 30, named, ..Changed::default() };
+        let changed =
+            ChangeSummary { files: 30, by_commands: 30, named, ..ChangeSummary::default() };
         session.changed = Some(Box::new(changed));
         let all = rendered(&session, &Files::default(), 24_000).text;
         assert!(all.matches("/q").count() > 300, "{all}");
