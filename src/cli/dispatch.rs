@@ -12,7 +12,7 @@ use super::{Context, Opened, ProgressReporter, WAITS, live, output, question};
 use crate::engine::{self, Turn};
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer, QuestionPreview};
-use crate::ipc::{self, HandledRequest, Request};
+use crate::ipc::{self, Request, RequestResult};
 use crate::lock::Lock;
 use crate::session::store::SessionStore;
 use crate::session::{ApprovalDecision, Session};
@@ -166,8 +166,8 @@ impl Context {
 }
 
 /// Reports what another process has done as if it had been done here.
-fn report(request: &Request, done: &HandledRequest, known: usize, observer: &mut dyn Observer) {
-    let HandledRequest { turn: Turn { session, .. }, warnings } = done;
+fn report(request: &Request, done: &RequestResult, known: usize, observer: &mut dyn Observer) {
+    let RequestResult { turn: Turn { session, .. }, warnings } = done;
     if let Request::Apply { name, .. } = request {
         let mut answered = session.clone();
         answered.sequence -= u32::from(session.awaits_reply());

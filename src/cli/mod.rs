@@ -45,7 +45,7 @@ use clap::{Args, Subcommand};
 
 use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
-use crate::ipc::HandledRequest;
+use crate::ipc::RequestResult;
 use crate::program;
 use crate::runner::sandbox::Confinement;
 use crate::runner::{Glimpse, Runner};
@@ -183,7 +183,7 @@ enum Opened {
     /// It is this process's.
     Here(Box<Engine>),
     /// Another process serves it, and has done what was wished.
-    Elsewhere(Box<HandledRequest>),
+    Elsewhere(Box<RequestResult>),
 }
 
 impl Context {

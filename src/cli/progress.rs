@@ -257,9 +257,8 @@ impl ProgressReporter<'_> {
             return;
         }
         live::nothing();
-        let open =
-            SessionStore::new(&self.context.config.sessions).open_sessions().unwrap_or_default();
-        let newest = open.into_iter().find(Session::awaits_reply);
+        let open = SessionStore::new(&self.context.config.sessions).open_sessions();
+        let newest = open.unwrap_or_default().into_iter().find(Session::awaits_reply);
         let put = |it: Session| show::put(self.context, &it, it.sequence, &Put::Brief);
         if let Some(Err(e)) = newest.map(put) {
             self.warn(&e.to_string());

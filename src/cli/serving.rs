@@ -20,7 +20,7 @@ use crate::outbox;
 use crate::protocol::Dialect;
 use crate::runner::sandbox::Tier;
 use crate::session::store::SessionStore;
-use crate::session::{InitialContents, Session, is_id};
+use crate::session::{FilePatterns, Session, is_id};
 use crate::settings::SESSION_POLICY;
 use crate::text::{count, first_of, visible_line};
 use crate::watch::Stop;
@@ -387,7 +387,7 @@ fn task(context: &Context, arguments: &New) -> Result<String> {
 }
 
 /// What of the workspace's contents the first outbox is to show.
-fn offer(context: &Context, arguments: &New) -> Result<Option<InitialContents>> {
+fn offer(context: &Context, arguments: &New) -> Result<Option<FilePatterns>> {
     for (flag, patterns) in [("include", &arguments.include), ("exclude", &arguments.exclude)] {
         for pattern in patterns {
             check_pattern(pattern).map_err(|why| {
@@ -397,7 +397,7 @@ fn offer(context: &Context, arguments: &New) -> Result<Option<InitialContents>> 
     }
     let wants = !arguments.include.is_empty() || context.config.first_contents;
     let (include, exclude) = (arguments.include.clone(), arguments.exclude.clone());
-    Ok((wants && !arguments.no_contents).then_some(InitialContents { include, exclude }))
+    Ok((wants && !arguments.no_contents).then_some(FilePatterns { include, exclude }))
 }
 
 /// The first line of a task, for a terminal.

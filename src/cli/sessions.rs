@@ -10,7 +10,7 @@ use super::serving::first_line;
 use super::{Context, SessionFlag, SessionOperand, output, question, summary};
 
 use crate::atomic;
-use crate::engine::{Turn, TurnDiffs, TurnRange};
+use crate::engine::{Turn, TurnDiffs, TurnSpan};
 use crate::error::{Error, Result};
 use crate::inbox;
 use crate::ipc::Request;
@@ -278,7 +278,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
 
 /// Which files and folders a turn changed, as a line each; else why that is not known.
 fn files(turns: &TurnDiffs, sequence: u32) -> std::result::Result<Vec<String>, String> {
-    let shown = turns.diff(TurnRange::One(sequence)).map_err(|e| e.to_string())?;
+    let shown = turns.diff(TurnSpan::One(sequence)).map_err(|e| e.to_string())?;
     Ok(summary::lines(&shown.summary()))
 }
 

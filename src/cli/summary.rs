@@ -6,7 +6,7 @@ use crate::protocol::{Detail, Execution, FailureKind, Outcome};
 use crate::runner::last_line;
 use crate::secrets::Redactor;
 use crate::session::log::LogEntry;
-use crate::session::{ChangeSummary, CountedNames, FileChange, Ignored, UndoSummary};
+use crate::session::{CountedNames, FileChange, Ignored, Reversal, TurnChanges};
 use crate::settings::Secrets;
 use crate::text::{count, indented, named, visible_line};
 
@@ -78,7 +78,7 @@ const NAMED: usize = 8;
 
 /// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, and folders and what cannot be undone where
 /// there is such; None where nothing was.
-pub(super) fn line(changed: &ChangeSummary) -> Option<String> {
+pub(super) fn line(changed: &TurnChanges) -> Option<String> {
     let named: Vec<String> =
         changed.named.iter().take(NAMED).map(FileChange::describe_with_lines).collect();
     let files = list(changed.files, &named)
@@ -124,7 +124,7 @@ pub(super) fn beside(entry: &LogEntry, back: Option<&Ignored>) -> Vec<String> {
 }
 
 /// The same in a line each, without what cannot be undone.
-pub(super) fn lines(changed: &ChangeSummary) -> Vec<String> {
+pub(super) fn lines(changed: &TurnChanges) -> Vec<String> {
     let mut lines: Vec<String> =
         changed.named.iter().map(FileChange::describe_with_lines).collect();
     let more = |all: usize, named: usize, one: &str| match all - named {
@@ -137,7 +137,7 @@ pub(super) fn lines(changed: &ChangeSummary) -> Vec<String> {
     lines
 }
 
-fn back_told(back: &UndoSummary) -> String {
+fn back_told(back: &Reversal) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let which = if turns.len() == 1 { "Turn" } else { "Turns" };
     let what = if back.redid.is_some() { "put back" } else { "undone" };

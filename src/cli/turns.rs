@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::patch::{Side, coloured, patch, readable, sizes};
 use super::{Context, SessionFlag, output, sessions, summary};
-use crate::engine::{TurnDiffs, TurnRange, UndoRequest};
+use crate::engine::{TurnDiffs, TurnSpan, UndoRequest};
 use crate::error::Result;
 use crate::ipc::Request;
 use crate::watch::Stop;
@@ -18,7 +18,7 @@ use crate::workspace::unescaped;
 pub(super) struct Diff {
     /// The turn, or a range such as 3..7 [default: the last turn]
     #[arg(value_name = "SEQ", value_parser = turns)]
-    turns: Option<TurnRange>,
+    turns: Option<TurnSpan>,
     /// Show all turns of the session
     #[arg(long, conflicts_with = "turns")]
     all: bool,
@@ -30,26 +30,24 @@ pub(super) struct Diff {
 }
 
 /// Reads `4`, `3..7`, `3..`, `..7` or `..`.
-fn turns(text: &str) -> std::result::Result<TurnRange, String> {
-    let number = |text: &str| {
+fn turns(text: &str) -> std::result::Result<TurnSpan, String> {
+    let parse = |text: &str| {
         text.parse::<u32>().map_err(|_| format!("'{text}' is no turn; `deaddrop log` lists them"))
     };
-    let Some((first, last)) = text.split_once("..") else {
-        return number(text).map(TurnRange::One);
-    };
-    let first = if first.is_empty() { 0 } else { number(first)? };
-    let last = if last.is_empty() { u32::MAX } else { number(last)? };
+    let Some((first, last)) = text.split_once("..") else { return parse(text).map(TurnSpan::One) };
+    let first = if first.is_empty() { 0 } else { parse(first)? };
+    let last = if last.is_empty() { u32::MAX } else { parse(last)? };
     if first > last {
         return Err(format!("the range is backwards; use {last}..{first}"));
     }
-    Ok(TurnRange::From(first, last))
+    Ok(TurnSpan::From(first, last))
 }
 
 pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
     let session = sessions::named_or_newest(context, &arguments.session)?;
-    let which = if arguments.all { Some(TurnRange::From(0, u32::MAX)) } else { arguments.turns };
+    let which = if arguments.all { Some(TurnSpan::From(0, u32::MAX)) } else { arguments.turns };
     let turns = TurnDiffs::read(&context.config, &session)?;
-    let shown = turns.diff(which.unwrap_or(TurnRange::Last))?;
+    let shown = turns.diff(which.unwrap_or(TurnSpan::Last))?;
     let (told, ignored) = (shown.summary(), shown.ignored());
     let ui = context.ui.for_results();
     let is_piped = context.ui.results_are_piped();

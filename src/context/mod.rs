@@ -20,7 +20,7 @@ use std::thread;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::secrets::is_secret_file;
-use crate::session::InitialContents;
+use crate::session::FilePatterns;
 use crate::tokens;
 use crate::workspace::Contents;
 pub use definition::find_definition;
@@ -70,7 +70,7 @@ fn matcher(pattern: &str) -> Result<Gitignore, String> {
 pub fn candidates<'a>(
     listed: impl Iterator<Item = (&'a str, u64)>,
     task: &str,
-    offer: &InitialContents,
+    offer: &FilePatterns,
     most: usize,
 ) -> Vec<Candidate<'a>> {
     // Invalid patterns were rejected when the session began.

@@ -99,15 +99,14 @@ impl ClipboardSync {
             match event {
                 ClipboardEvent::Begun(way, text) => {
                     observer.event(Event::Clipboard(&ClipboardNews::Watched(way)));
-                    let accepted =
-                        text.map(|text| self.accept_reply(engine, sessions, text, observer));
+                    let accepted = text.map(|text| self.accept(engine, sessions, text, observer));
                     if accepted.transpose()? == Some(true) {
                         self.first = None;
                     }
                     self.copy_first(engine, sessions);
                 }
                 ClipboardEvent::Text(text) => {
-                    self.accept_reply(engine, sessions, text, observer)?;
+                    self.accept(engine, sessions, text, observer)?;
                 }
                 ClipboardEvent::Trouble(why) => {
                     observer.event(Event::Clipboard(&ClipboardNews::Unreadable(&why)));
@@ -146,7 +145,7 @@ impl ClipboardSync {
     }
 
     /// Moves a text into the inbox if it is an authentic reply to an open session. Returns whether it was.
-    fn accept_reply(
+    fn accept(
         &mut self,
         engine: &Engine,
         sessions: &mut Sessions,

@@ -66,10 +66,9 @@ impl Engine {
         begin: &Begin,
         known: &BTreeMap<usize, Outcome>,
     ) -> Option<TurnResult> {
-        let has_operation = |step: &Step| matches!(step.asks, Asks::Operation(_));
+        let acts = |step: &Step| matches!(step.asks, Asks::Operation(_));
         let is_new = begin.decision.is_none() && known.is_empty() && begin.session.run.is_none();
-        if self.config.review == Review::Off || !is_new || !begin.steps().iter().any(has_operation)
-        {
+        if self.config.review == Review::Off || !is_new || !begin.steps().iter().any(acts) {
             return None;
         }
         let reason = "You want to review each reply before it is carried out";
@@ -126,11 +125,8 @@ impl Engine {
             run.told = pending.outcomes.len();
             let decided = outbox::question(pending).zip(pending.question.step);
             let approved = decision.approved;
-            run.decided.extend(decided.map(|(event, step)| DecidedQuestion {
-                step,
-                event,
-                approved,
-            }));
+            let decided = decided.map(|(event, step)| DecidedQuestion { step, event, approved });
+            run.decided.extend(decided);
         }
         let begin = Begin::of(session, Vec::new(), Some(decision), claimed);
         if is_kept {
@@ -175,7 +171,13 @@ impl Engine {
                     continue;
                 }
                 ClaimOutcome::Rejected(why) => Err(why),
-                ClaimOutcome::Reply(claimed) => match self.match_approval(claimed.reply.text())? {
+                ClaimOutcome::Reply(claimed) => match match_approval(
+                    claimed.reply.text(),
+                    &self.store.pending()?,
+                )
+                .and_then(|matched| {
+                    self.check_workspace(&matched.0).map(|()| matched).map_err(|e| e.to_string())
+                }) {
                     Ok((session, decision)) => {
                         let claimed = Some((Origin::Approvals, claimed));
                         Ok(self.continue_with(session, decision, claimed, observer)?)
@@ -189,14 +191,6 @@ impl Engine {
             handled.push(HandledApproval { name, turn });
         }
         Ok((handled, again))
-    }
-
-    fn match_approval(&self, text: &str) -> Result<Result<(Session, ApprovalDecision), String>> {
-        let matched = match_approval(text, &self.store.pending()?);
-        Ok(matched.and_then(|(session, decision)| match self.check_workspace(&session) {
-            Ok(()) => Ok((session, decision)),
-            Err(e) => Err(e.to_string()),
-        }))
     }
 
     /// Carries out one message as a new run. `asked` is the ID and the request of a run that was requested by ID.
@@ -359,7 +353,7 @@ pub fn preview(
         session,
         judge: &|operation, executor| {
             let decision = turn::judge(&policy, guarded, operation, executor)?;
-            Ok(approved.allow_approved(decision, operation, guarded))
+            Ok(approved.relax(decision, operation, guarded))
         },
         question_id: None,
         stopped: None,

@@ -11,9 +11,7 @@ use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
 use crate::session::record::Begin;
-use crate::session::{
-    ChangeKind, ChangeSummary, CountedNames, FileChange, Ignored, NAMED, Session,
-};
+use crate::session::{ChangeKind, CountedNames, FileChange, Ignored, NAMED, Session, TurnChanges};
 use crate::workspace::checkpoint::{
     Change, IgnoredChange, KeptRules, Loss, NotStored, Recorded, Recorder, Store, TreeEntry,
     composed, moved, unrestorable,
@@ -43,7 +41,7 @@ pub(super) fn recorder<'a>(
 }
 
 /// What the turn of a session changed before it stopped to ask.
-fn earlier(before: &Session) -> Option<&ChangeSummary> {
+fn earlier(before: &Session) -> Option<&TurnChanges> {
     before.changed.as_deref().filter(|_| before.pending.is_some())
 }
 
@@ -62,7 +60,7 @@ impl Engine {
         recorded: Option<Recorded>,
         waits: bool,
         observer: &mut dyn Observer,
-    ) -> Option<Box<ChangeSummary>> {
+    ) -> Option<Box<TurnChanges>> {
         let Recorded { changes, rules, ignored } = recorded?;
         let earlier = earlier(before).cloned().unwrap_or_default();
         let changed = match (changes, earlier.not_kept.clone()) {
@@ -73,12 +71,12 @@ impl Engine {
         };
         let changed = changed.map(|changed| {
             let ignored = [earlier.ignored, describe_ignored(ignored)].into_iter().flatten();
-            ChangeSummary { ignored: ignored.reduce(Ignored::and), ..changed }
+            TurnChanges { ignored: ignored.reduce(Ignored::and), ..changed }
         });
         Some(Box::new(changed.unwrap_or_else(|why| {
             let warning = format!("this turn cannot be undone: {why}");
             observer.event(Event::Warning(&warning));
-            ChangeSummary { not_kept: Some(why), ..ChangeSummary::default() }
+            TurnChanges { not_kept: Some(why), ..TurnChanges::default() }
         })))
     }
 
@@ -87,7 +85,7 @@ impl Engine {
         mut records: Vec<BlobId>,
         changes: Vec<Change>,
         rules: Option<KeptRules>,
-    ) -> Result<ChangeSummary> {
+    ) -> Result<TurnChanges> {
         let store = &mut self.checkpoints;
         let earlier = store.composed(&records)?.ok_or_else(|| {
             Error::undo("what it changed before your decision is not kept any more")
@@ -98,7 +96,7 @@ impl Engine {
         let rules = rules.map(|rules| store.note(&rules)).transpose()?;
         store.settle()?;
         store.note_size();
-        Ok(ChangeSummary { rules, ..describe(store, &composed([earlier, changes]), records) })
+        Ok(TurnChanges { rules, ..describe(store, &composed([earlier, changes]), records) })
     }
 }
 
@@ -136,8 +134,8 @@ fn describe_loss(path: &str, loss: Loss) -> String {
 }
 
 /// Summarizes changes.
-pub(super) fn describe(store: &Store, changes: &[Change], records: Vec<BlobId>) -> ChangeSummary {
-    let mut sum = ChangeSummary { records, folders: folders(changes), ..ChangeSummary::default() };
+pub(super) fn describe(store: &Store, changes: &[Change], records: Vec<BlobId>) -> TurnChanges {
+    let mut sum = TurnChanges { records, folders: folders(changes), ..TurnChanges::default() };
     for (change, why) in unrestorable(changes) {
         sum.unrestorable.add(|| format!("{} ({})", change.shown(), why.in_words()));
     }

@@ -40,7 +40,7 @@ impl Engine {
         let approved = ApprovedCommands::of(&self.config);
         let judge = |operation: &Operation, executor: &dyn Executor| {
             let decision = turn::judge(&policy, guarded, operation, executor)?;
-            Ok(approved.allow_approved(decision, operation, guarded))
+            Ok(approved.relax(decision, operation, guarded))
         };
         let cancellation =
             begin.session.run.as_ref().map(|_| self.store.cancellation(&begin.session.stem()));

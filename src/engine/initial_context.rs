@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::policy::{self, Access, Decision};
 use crate::protocol::RelPath;
 use crate::secrets::Redactor;
-use crate::session::{InitialContents, Session};
+use crate::session::{FilePatterns, Session};
 use crate::workspace::READ_LIMIT;
 use crate::workspace::picture::Picture;
 use crate::workspace::walk::{EntryKind, Walk};
@@ -31,7 +31,7 @@ impl Engine {
         };
         let mut redactor = Redactor::new(&self.config.secrets);
         let picture = Picture::of(walk, &[]);
-        let unlisted = self.unlisted_files(offer, &picture)?;
+        let unlisted = self.unlisted(offer, &picture)?;
         let unlisted = || unlisted.iter().map(|(path, size)| (path.as_str(), *size));
         let mut listed_files = listed(&picture).count() + unlisted().count();
         let most = if self.guest.is_some() { GUEST_FILE_LIMIT } else { FILE_LIMIT };
@@ -70,11 +70,7 @@ impl Engine {
 
     /// The unlisted files, such as ignored ones, that the person included by their exact paths. They may be read although
     /// they are not listed.
-    fn unlisted_files(
-        &self,
-        offer: &InitialContents,
-        picture: &Picture<'_>,
-    ) -> Result<Vec<(RelPath, u64)>> {
+    fn unlisted(&self, offer: &FilePatterns, picture: &Picture<'_>) -> Result<Vec<(RelPath, u64)>> {
         let mut found: Vec<(RelPath, u64)> = Vec::new();
         for pattern in &offer.include {
             let Ok(path) = RelPath::parse(pattern.trim_start_matches('/')) else { continue };
@@ -84,8 +80,7 @@ impl Engine {
                 continue;
             }
             // As a pattern it may match other files, and not the file of that name.
-            let only =
-                InitialContents { include: vec![pattern.clone()], ..InitialContents::default() };
+            let only = FilePatterns { include: vec![pattern.clone()], ..FilePatterns::default() };
             let mut itself = context::candidates(std::iter::once((path.as_str(), 1)), "", &only, 1);
             itself.retain(|file| file.included);
             if itself.is_empty() {
@@ -106,11 +101,10 @@ impl Engine {
         };
         let picture = Picture::of(walk, &[]);
         for pattern in &offer.include {
-            let only =
-                InitialContents { include: vec![pattern.clone()], ..InitialContents::default() };
+            let only = FilePatterns { include: vec![pattern.clone()], ..FilePatterns::default() };
             let found = context::candidates(listed(&picture), "", &only, 1);
             let is_listed = found.iter().any(|file| file.included);
-            if !is_listed && self.unlisted_files(&only, &picture)?.is_empty() {
+            if !is_listed && self.unlisted(&only, &picture)?.is_empty() {
                 return Err(Error::usage(format!(
                     "--include '{pattern}' matches no listed file. Patterns are written as in .gitignore, and ignored files are not listed: name an ignored file by its exact path from the workspace's root"
                 )));

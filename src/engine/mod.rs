@@ -23,7 +23,7 @@ pub use approved::{ApprovedCommand, ApprovedCommands};
 pub use outbox_writer::pasted_outbox;
 pub use selection::{Selection, leave_out, state_of};
 pub use sessions::NewSession;
-pub use undo::{KeptTurn, TurnDiff, TurnDiffs, TurnRange, UndoRequest, kept_turns};
+pub use undo::{KeptTurn, TurnDiff, TurnDiffs, TurnSpan, UndoRequest, kept_turns};
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -11,7 +11,7 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::outbox;
 use crate::protocol::Dialect;
-use crate::session::{InitialContents, Session, new_id};
+use crate::session::{FilePatterns, Session, new_id};
 use crate::settings::Config;
 use crate::tokens;
 use crate::workspace::walk::Walk;
@@ -28,7 +28,7 @@ pub struct NewSession {
     pub dialect: Dialect,
     /// The file contents that its first outbox shows without a request; None for none.
     #[serde(default)]
-    pub offer: Option<InitialContents>,
+    pub offer: Option<FilePatterns>,
     /// The name of its policy.
     pub policy: String,
     /// The workspace in which it must begin (see [`Config::workspace_name`]); None for any.
@@ -135,7 +135,7 @@ impl Engine {
     pub fn say(&mut self, mut session: Session, text: &str) -> Result<Turn> {
         let Some((changed, outbox)) = self.with_words(&session, text) else {
             session.say(text, self.now());
-            self.save_or_restore(&session, || Ok(()))?;
+            self.save_then(&session, || Ok(()))?;
             return Ok(Turn { session, outbox: None });
         };
         let path = self.outbox_path(&changed);
@@ -144,7 +144,7 @@ impl Engine {
         // there; the keys of both are known, so the rename need not be synced.
         let temporary = atomic::write_beside(&path, outbox.as_bytes())?;
         let rename = || fs::rename(&temporary, &path).map_err(|e| Error::io("write", &path, e));
-        if let Err(e) = self.save_or_restore(&changed, rename) {
+        if let Err(e) = self.save_then(&changed, rename) {
             let _ = fs::remove_file(&temporary);
             return Err(e);
         }
@@ -153,11 +153,7 @@ impl Engine {
 
     /// Saves a session that the person changed, then calls `then`. If either fails, saves the previous state again;
     /// otherwise the journal would contain a change that is reported as failed.
-    fn save_or_restore(
-        &mut self,
-        session: &Session,
-        then: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
+    fn save_then(&mut self, session: &Session, then: impl FnOnce() -> Result<()>) -> Result<()> {
         let before = self.store.load_stem(&session.stem())?;
         let Err(failed) = self.save(session).and_then(|()| then()) else { return Ok(()) };
         match self.save(&before) {

@@ -44,17 +44,13 @@ impl Settler {
 
     fn writer_by_changes(&mut self, path: &Path, found: &Metadata) -> Writer {
         let name = path.file_name().unwrap_or_default().to_owned();
-        let now = (found.len(), found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
+        let state = (found.len(), found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
         match self.seen.get(&name) {
-            Some((size, time, since)) if (*size, *time) == now => {
-                if since.elapsed() >= STABLE_FOR {
-                    Writer::Gone
-                } else {
-                    Writer::Unknown
-                }
+            Some((size, time, since)) if (*size, *time) == state => {
+                if since.elapsed() >= STABLE_FOR { Writer::Gone } else { Writer::Unknown }
             }
             _ => {
-                self.seen.insert(name, (now.0, now.1, Instant::now()));
+                self.seen.insert(name, (state.0, state.1, Instant::now()));
                 Writer::Unknown
             }
         }

@@ -4,7 +4,7 @@
 
 mod spool;
 
-pub use spool::{HandledRequest, answer_all, folder, hand_over, sweep};
+pub use spool::{RequestResult, answer_all, folder, hand_over, sweep};
 
 use std::path::{Path, PathBuf};
 
@@ -218,8 +218,8 @@ fn apply_file(
     };
     engine.inbox.forget_note(path);
     let options = ReplyOptions { written: claimed.written(), ..options };
-    let admission = admit(engine, &mut claimed.reply, &session, options, &selection)?;
-    let (folder, refusal) = match admission {
+    let (folder, refusal) = match admit(engine, &mut claimed.reply, &session, options, &selection)?
+    {
         Admission::Accepted => {
             observer.event(Event::ReplyTaken { name: name.as_ref(), session: &session });
             return engine.carry_out(session, claimed, &selection.left_out, observer);

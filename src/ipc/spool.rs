@@ -21,12 +21,12 @@ use crate::watch::Stop;
 /// How often the spool is checked for an answer.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Older files that nobody has locked are abandoned.
-const ABANDONED_AGE: Duration = Duration::from_mins(1);
+const MAX_AGE: Duration = Duration::from_mins(1);
 const UNKNOWN_REQUEST: &str = "the running deaddrop does not understand this request; is it the same version? Stop it, then try again";
 
 /// The result of a request in the process that handled it.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct HandledRequest {
+pub struct RequestResult {
     /// The turn.
     pub turn: Turn,
     /// The warnings meanwhile, which the requesting process reports, too.
@@ -47,11 +47,7 @@ pub fn folder(config: &Config) -> PathBuf {
 ///
 /// # Panics
 /// Never: strings always become JSON.
-pub fn hand_over(
-    config: &Config,
-    request: &Request,
-    stop: &Stop,
-) -> Result<Option<HandledRequest>> {
+pub fn hand_over(config: &Config, request: &Request, stop: &Stop) -> Result<Option<RequestResult>> {
     let folder = folder(config);
     fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
     let name = uuid::Uuid::new_v4().simple().to_string();
@@ -63,10 +59,8 @@ pub fn hand_over(
     loop {
         if let Ok(text) = atomic::read_own(&answer_path) {
             let _ = fs::remove_file(&answer_path);
-            let answer: Result<HandledRequest, RelayedError> = serde_json::from_slice(&text)
-                .map_err(|e| {
-                    Error::failed(format!("the running deaddrop gave an unreadable answer: {e}"))
-                })?;
+            let answer: Result<RequestResult, RelayedError> = serde_json::from_slice(&text)
+                .map_err(|e| Error::failed(format!("an unreadable answer: {e}")))?;
             let relay = |RelayedError(why, code, status)| Error::relayed(why, code, status);
             return answer.map(Some).map_err(relay);
         }
@@ -139,7 +133,7 @@ pub fn answer_all(
             Some(request) => handle(engine, request, &mut report),
         };
         let answer = match turn {
-            Ok(turn) => Ok(HandledRequest { turn, warnings }),
+            Ok(turn) => Ok(RequestResult { turn, warnings }),
             // An error of the project itself stops the serving process.
             Err(e) if engine.is_within_turn() || e.is_of_the_disk() => return Err(e),
             Err(e) => Err(RelayedError(e.to_string(), e.code().to_owned(), e.exit_status())),
@@ -164,8 +158,7 @@ pub fn sweep(config: &Config) {
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         // A recent answer may still be read.
         let age = path.metadata().and_then(|found| found.modified()).ok();
-        let is_old =
-            age.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > ABANDONED_AGE);
+        let is_old = age.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > MAX_AGE);
         if is_old && is_abandoned(&path) {
             let _ = fs::remove_file(path);
         }

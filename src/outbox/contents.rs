@@ -12,7 +12,7 @@ use memchr::{memchr_iter, memmem};
 use super::boundaries::boundary;
 use super::budget::{BEGINNING, NEXT_LINES, contents_within};
 use super::redaction::Redaction;
-use super::results::RenderLimits;
+use super::results::Limits;
 use super::{Files, ShownFile};
 use crate::context::Outlined;
 use crate::context::symbols::{Definition, Text, definitions};
@@ -312,7 +312,7 @@ impl<'a> RequestedBlocks<'a> {
     }
 
     /// Whether file `n` is shown, and the text of its result.
-    pub(super) fn result(&self, n: usize, limits: &RenderLimits) -> (bool, String) {
+    pub(super) fn result(&self, n: usize, limits: &Limits) -> (bool, String) {
         match self.answers.get(n) {
             Some(block) => self.blocks[*block].result(limits.of_block(*block)),
             None => (false, "the file was not read".to_owned()),
@@ -320,7 +320,7 @@ impl<'a> RequestedBlocks<'a> {
     }
 
     /// The section; empty if nothing is shown.
-    pub(super) fn render(&self, limits: &RenderLimits) -> String {
+    pub(super) fn render(&self, limits: &Limits) -> String {
         let blocks = self.blocks.iter().enumerate();
         let blocks: String = blocks.map(|(n, block)| block.render(limits.of_block(n))).collect();
         if blocks.is_empty() { blocks } else { format!("\n## Requested File Contents\n{blocks}") }

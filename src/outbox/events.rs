@@ -5,7 +5,7 @@
 use super::ShownFile;
 use super::budget::{clipped, contents_within, keep};
 use super::contents::{left_out, lines_within, range};
-use super::results::RenderLimits;
+use super::results::Limits;
 use crate::clock::Timestamp;
 use crate::protocol::operations::{
     Encoding, ErrorCategory, Event, EventsMessage, Status, UtcTime, approval_required, events_of,
@@ -24,7 +24,7 @@ pub fn events(session: &Session) -> EventsMessage {
 
 /// Like [`events`], with these results, from which secrets may have been removed.
 pub(super) fn of_results(session: &Session, results: &[Outcome]) -> EventsMessage {
-    message(session, unreported(session, results), &RenderLimits::NONE)
+    message(session, unreported(session, results), &Limits::NONE)
 }
 
 fn unreported<'o>(session: &Session, outcomes: &'o [Outcome]) -> &'o [Outcome] {
@@ -71,11 +71,7 @@ pub fn events_so_far(run: &Session, outcomes: &[Outcome]) -> Vec<Event> {
 }
 
 /// The message of the section `## Events`, within limits.
-pub(super) fn message(
-    session: &Session,
-    outcomes: &[Outcome],
-    limits: &RenderLimits,
-) -> EventsMessage {
+pub(super) fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMessage {
     let now = utc(session.updated_at);
     let mut events = Vec::new();
     let is_conversation = session.run.is_none();
@@ -113,7 +109,7 @@ pub(super) fn message(
 }
 
 /// An outcome within limits. A warning event says what is left out of a file, since the protocol has no field for it.
-fn shortened(session: &Session, outcome: &Outcome, limits: &RenderLimits) -> Outcome {
+fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
     let mut outcome = outcome.within(limits.each);
     let Detail::Read { path, content, encoding, size } = &mut outcome.detail else {
         return outcome;

@@ -8,7 +8,7 @@ use super::budget::{STEPS, fits, greatest};
 use super::contents::{FileBlock, RequestedBlocks, render_offered, render_outline, within};
 use super::listing::{Listing, NOT_LISTED};
 use super::redaction::Redaction;
-use super::results::{self, RenderLimits, describe_changes};
+use super::results::{self, Limits, describe_changes};
 use super::{Environment, Files, ShownFile, events, sections};
 use crate::context::{Choice, named_by_person, newest};
 use crate::protocol::operations::EventsMessage;
@@ -63,7 +63,7 @@ pub(super) struct Material<'a> {
 
 /// The shortened sections.
 struct Fitted<'a> {
-    limits: RenderLimits,
+    limits: Limits,
     /// The indices of the included files.
     included: Vec<usize>,
     offered: Vec<FileBlock<'a>>,
@@ -108,7 +108,7 @@ pub fn render(
     let unasked = if session.sequence == 1 { environment.context_tokens.min(limit) } else { limit };
     // For most outboxes an estimate shows that they are far below the limit, so the vocabulary need not be loaded.
     let whole = files.offered.all(unasked).map(|choices| Fitted {
-        limits: RenderLimits::NONE,
+        limits: Limits::NONE,
         included: (0..material.included.len()).collect(),
         offered: material.blocks(&choices, &mut redaction),
         outline: String::new(),
@@ -127,8 +127,7 @@ pub fn render(
     // The same number as that of `tokens::about`, unless that is too low.
     let Estimate { likely, most } = tokens::estimate(&text);
     let tokens = if counted.max(most) > limit { counted } else { likely };
-    let (is_tags, RenderLimits { each, results, .. }) =
-        (session.dialect == Dialect::Tags, fitted.limits);
+    let (is_tags, Limits { each, results, .. }) = (session.dialect == Dialect::Tags, fitted.limits);
     let excerpts = results == usize::MAX && (!is_tags || each == usize::MAX);
     let in_results = (excerpts && is_tags).then(|| redaction.shown_of_results());
     let (search_lines, withheld_from) = in_results.unwrap_or_default();
@@ -161,27 +160,25 @@ impl<'a> Material<'a> {
         let fixed: usize = self.fixed.iter().map(|text| tokens::count(text)).sum();
         // The outbox may have a few more tokens than its sections together.
         let room = limit.saturating_sub(fixed + limit / 1000 + 16);
-        let left = |limits: &RenderLimits| {
-            room.saturating_sub(tokens::count(&self.within(limits).concat()))
-        };
-        let fit = |limits: RenderLimits, reserved| {
+        let left =
+            |limits: &Limits| room.saturating_sub(tokens::count(&self.within(limits).concat()));
+        let fit = |limits: Limits, reserved| {
             fits(&self.within(&limits).concat(), room.saturating_sub(reserved))
         };
         let whole = list(listing, usize::MAX, &mut redaction.redactor);
         let for_listing = tokens::estimate(&whole).most.min(LISTING).min(limit / 20);
-        let requested = tokens::estimate(&self.requested.render(&RenderLimits::NONE)).likely;
+        let requested = tokens::estimate(&self.requested.render(&Limits::NONE)).likely;
         let reserved = for_listing + requested.min(limit / 5);
 
-        let mut limits = RenderLimits { file: 0, ..RenderLimits::NONE };
+        let mut limits = Limits { file: 0, ..Limits::NONE };
         // All items are shortened evenly; if that is not enough, results are left out.
-        let each =
-            greatest(usize::MAX, STEPS, |each| fit(RenderLimits { each, ..limits }, reserved));
+        let each = greatest(usize::MAX, STEPS, |each| fit(Limits { each, ..limits }, reserved));
         limits.each = each.unwrap_or_default();
         if each.is_none() {
-            let results = |results| fit(RenderLimits { results, ..limits }, reserved);
+            let results = |results| fit(Limits { results, ..limits }, reserved);
             limits.results = greatest(self.outcomes.len(), STEPS, results).unwrap_or_default();
         }
-        let file = |file| fit(RenderLimits { file, ..limits }, for_listing);
+        let file = |file| fit(Limits { file, ..limits }, for_listing);
         limits.file = greatest(usize::MAX, STEPS, file).unwrap_or_default();
         let spare = left(&limits).saturating_sub(for_listing);
         if limits.file < usize::MAX && spare > room / 8 {
@@ -234,7 +231,7 @@ impl<'a> Material<'a> {
     }
 
     /// The sections that can be shortened, except files and listings.
-    fn within(&self, limits: &RenderLimits) -> [String; 4] {
+    fn within(&self, limits: &Limits) -> [String; 4] {
         [
             sections::header(self.session, limits.each),
             results::render(self, limits),

@@ -6,7 +6,7 @@ use super::events;
 use super::layout::Material;
 use super::redaction::Redaction;
 use crate::protocol::{Detail, Dialect, Outcome, operations, tags};
-use crate::session::{ChangeSummary, Ignored, Session, UndoSummary};
+use crate::session::{Ignored, Reversal, Session, TurnChanges};
 use crate::text::{count, first_of, indented, visible, visible_line};
 
 /// Lines are not shortened to fewer characters.
@@ -17,7 +17,7 @@ const NAME_LENGTH: usize = 200;
 
 /// The limits of the task in HEADER, of results and of requested files.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RenderLimits {
+pub(super) struct Limits {
     /// The most characters of each item: the task, an output stream, a list of lines or names, a file in events, and the
     /// person's words in events (PROMPT contains all of them).
     pub(super) each: usize,
@@ -29,7 +29,7 @@ pub(super) struct RenderLimits {
     pub(super) larger: Option<(usize, usize)>,
 }
 
-impl RenderLimits {
+impl Limits {
     pub(super) const NONE: Self =
         Self { each: usize::MAX, results: usize::MAX, file: usize::MAX, larger: None };
 
@@ -40,7 +40,7 @@ impl RenderLimits {
 }
 
 /// The section, within limits; empty if there is nothing to report.
-pub(super) fn render(material: &Material<'_>, limits: &RenderLimits) -> String {
+pub(super) fn render(material: &Material<'_>, limits: &Limits) -> String {
     let Material { session, outcomes, .. } = material;
     if session.dialect == Dialect::Operations {
         let events = events::message(session, outcomes, limits);
@@ -58,7 +58,7 @@ pub(super) fn render(material: &Material<'_>, limits: &RenderLimits) -> String {
 }
 
 /// The text of each result, and whether it is a success.
-fn describe_each(material: &Material<'_>, limits: &RenderLimits) -> Vec<(bool, String)> {
+fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)> {
     let (mut reads, mut excerpt_room) = (0.., tags::EXCERPT_LINES);
     let line = |text: &str| clipped(text, limits.each.max(LINE));
     let result = |outcome: &Outcome| {
@@ -119,11 +119,7 @@ pub(super) fn changes_within(changes: &str, limit: usize) -> String {
 }
 
 /// Describes an undo or a redo by the person.
-fn describe_undo(
-    changed: &ChangeSummary,
-    back: &UndoSummary,
-    redaction: &mut Redaction<'_>,
-) -> String {
+fn describe_undo(changed: &TurnChanges, back: &Reversal, redaction: &mut Redaction<'_>) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let (plural, turns) = (if turns.len() == 1 { "" } else { "s" }, turns.join(", "));
     let (what, files, others, limit) = match back.redid {

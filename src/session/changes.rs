@@ -14,7 +14,7 @@ const SHORT: usize = 6;
 /// A summary of what a turn changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ChangeSummary {
+pub struct TurnChanges {
     /// The checkpoint records: one for each part of a turn that stopped to ask.
     pub records: Vec<BlobId>,
     /// How many files and links were changed.
@@ -34,7 +34,7 @@ pub struct ChangeSummary {
     /// Why the changes are unknown and cannot be undone.
     pub not_kept: Option<String>,
     /// What it restored, if it is an undo or a redo.
-    pub back: Option<Box<UndoSummary>>,
+    pub back: Option<Box<Reversal>>,
 }
 
 /// A number of things, the first of them named.
@@ -184,7 +184,7 @@ impl FileChange {
 /// What an undo or a redo did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct UndoSummary {
+pub struct Reversal {
     /// The turns that were undone or redone, by the outboxes that they answered.
     pub turns: Vec<u32>,
     /// The undo that a redo reversed.
@@ -197,7 +197,7 @@ pub struct UndoSummary {
     pub others: CountedNames,
 }
 
-impl UndoSummary {
+impl Reversal {
     /// Describes what was not restored, one sentence each.
     pub fn describe_unrestored(&self) -> impl Iterator<Item = String> {
         let left = self.left.iter().map(|(path, why)| format!("'{path}' is left as it is: {why}"));

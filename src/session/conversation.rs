@@ -3,7 +3,7 @@
 //! Words can be added to the newest outbox while it awaits a reply. Each addition changes the key in the first line of the
 //! reply. So the key shows which words the reply has read; the next outbox contains the others.
 
-use super::{ChangeSummary, Pending, Session};
+use super::{Pending, Session, TurnChanges};
 use crate::clock::Timestamp;
 use crate::protocol::{Address, Detail, Outcome};
 
@@ -39,7 +39,7 @@ impl Session {
     /// with the summary in `completes`. The next outbox repeats the words of the newest, which may not have been read.
     pub fn record_undo(
         &mut self,
-        changed: ChangeSummary,
+        changed: TurnChanges,
         reason: Option<String>,
         completes: Option<String>,
         now: Timestamp,

@@ -110,8 +110,7 @@ impl FileVersions {
         shown.for_each(|(path, _)| self.forget_newer(path));
     }
 
-    /// Marks files that may have changed, so that they must be shown again before an edit. Files that were not remembered
-    /// do not displace others.
+    /// Marks files that may have changed: an edit needs them shown again. Newly marked files do not displace others.
     pub fn mark_outdated(&mut self, paths: impl Iterator<Item = RelPath>) {
         let (known, unknown): (Vec<_>, Vec<_>) = paths.partition(|path| self.0.contains_key(path));
         let room = MAX_FILES - self.0.len().min(MAX_FILES);
@@ -219,8 +218,7 @@ impl LineRanges {
         self.0.iter_mut().for_each(|(_, end)| *end = (*end).min(line.saturating_sub(1)));
     }
 
-    /// Replaces these lines by `inserted` new ones. Later lines move, and a range with some of the old lines contains the
-    /// new ones.
+    /// Replaces these lines by `inserted` new ones. Later lines move. A range with some old lines contains the new ones.
     fn replace(&mut self, (first, last): Range, inserted: usize) {
         let moved = |line: usize| line.saturating_add(inserted).saturating_sub(last + 1 - first);
         let after = |(begin, end): Range| match (begin, end) {

@@ -9,12 +9,10 @@ pub mod record;
 mod state;
 pub mod store;
 
-pub use changes::{
-    ChangeKind, ChangeSummary, CountedNames, FileChange, Ignored, NAMED, UndoSummary,
-};
+pub use changes::{ChangeKind, CountedNames, FileChange, Ignored, NAMED, Reversal, TurnChanges};
 pub use file_versions::FileVersions;
 pub use state::{
-    ApprovalDecision, DecidedQuestion, InitialContents, Pending, Question, Run, RunRequest,
+    ApprovalDecision, DecidedQuestion, FilePatterns, Pending, Question, Run, RunRequest,
     SecretFile, Session,
 };
 

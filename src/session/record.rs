@@ -234,8 +234,7 @@ impl History {
             }
             (JournalRecord::Begin(begin), None) if begin.session.is_valid() => {
                 self.files.push(begin.file);
-                self.unfinished =
-                    Some(UnfinishedTurn { begin: *begin, ..UnfinishedTurn::default() });
+                self.unfinished = Some(UnfinishedTurn { begin: *begin, ..<_>::default() });
             }
             (JournalRecord::Commit(commit), Some(turn)) if commit.is_valid() => {
                 self.states.insert(commit.session.id.clone(), commit.session.clone());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::ser::Serializer;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{ChangeSummary, FileVersions, is_id, run_stem};
+use super::{FileVersions, TurnChanges, is_id, run_stem};
 use crate::clock::Timestamp;
 use crate::policy::Ask;
 use crate::protocol::operations::Event;
@@ -64,7 +64,7 @@ pub struct Session {
     /// Whether the person allowed commands to run unconfined if there is no sandbox.
     pub unconfined: bool,
     /// The file contents that the first outbox shows without a request; None for none.
-    pub offer: Option<InitialContents>,
+    pub offer: Option<FilePatterns>,
     /// The dialect of outboxes and replies.
     pub dialect: Dialect,
     /// The name of the policy.
@@ -81,7 +81,7 @@ pub struct Session {
     /// The turn that waits for the person to approve an operation.
     pub pending: Option<Box<Pending>>,
     /// The changes of the newest turn, or of its part up to a question, in the workspace.
-    pub changed: Option<Box<ChangeSummary>>,
+    pub changed: Option<Box<TurnChanges>>,
     /// Secret files as they were before a turn changed them.
     pub held: Vec<SecretFile>,
     /// Sentences about secrets that the newest outbox withholds, or shows nevertheless.
@@ -95,7 +95,7 @@ pub struct Session {
 /// Which files of the workspace the first outbox shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct InitialContents {
+pub struct FilePatterns {
     /// Patterns, as in a `.gitignore`, of the files to show first.
     pub include: Vec<String>,
     /// Patterns of the files that are not shown.

@@ -134,10 +134,7 @@ impl SessionStore {
         Ok((found.into_iter().map(|(_, session)| session).collect(), damaged))
     }
 
-    /// The session with this ID, or the only open session if there is no ID.
-    ///
-    /// # Errors
-    /// There is no such session, it is complete, or several are open.
+    /// The session with this ID, which must be open; without an ID, the only open session.
     pub fn choose(&self, id: Option<&str>) -> Result<Session> {
         if let Some(id) = id {
             let session = self.load(id)?;
@@ -160,10 +157,7 @@ impl SessionStore {
         }
     }
 
-    /// The open sessions, the newest first.
-    ///
-    /// # Errors
-    /// There is none, but a damaged file, which may be an open session.
+    /// The open sessions, the newest first. Fails if there is none but a damaged file, which may be an open session.
     pub fn open_sessions(&self) -> Result<Vec<Session>> {
         let (mut sessions, damaged) = self.list()?;
         sessions.retain(|session| !session.is_complete);

@@ -5,14 +5,14 @@ use crate::blobs::BlobId;
 use crate::engine::changes;
 use crate::error::{Error, Result};
 use crate::session::log::{self, LogEntry};
-use crate::session::{ChangeSummary, Ignored, Session};
+use crate::session::{Ignored, Session, TurnChanges};
 use crate::settings::Config;
 use crate::workspace::checkpoint::{Change, Store, TreeEntry, composed};
 use crate::workspace::overlay::Standing;
 
 /// The turns to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TurnRange {
+pub enum TurnSpan {
     /// The last turn.
     Last,
     /// The turn that answered this outbox.
@@ -37,7 +37,7 @@ pub struct TurnDiff<'a> {
 
 impl TurnDiff<'_> {
     /// A summary of the changes.
-    pub fn summary(&self) -> ChangeSummary {
+    pub fn summary(&self) -> TurnChanges {
         changes::describe(self.store, &self.changes, Vec::new())
     }
 
@@ -131,13 +131,13 @@ impl TurnDiffs {
     ///
     /// # Errors
     /// There is no such turn, or nothing was recorded of one of them.
-    pub fn diff(&self, range: TurnRange) -> Result<TurnDiff<'_>> {
+    pub fn diff(&self, range: TurnSpan) -> Result<TurnDiff<'_>> {
         let (first, last) = match (range, self.all.last()) {
-            (TurnRange::Last, newest) => {
+            (TurnSpan::Last, newest) => {
                 newest.map_or((1, 0), |turn| (turn.sequence, turn.sequence))
             }
-            (TurnRange::One(wanted), _) => (wanted, wanted),
-            (TurnRange::From(first, last), _) => (first, last),
+            (TurnSpan::One(wanted), _) => (wanted, wanted),
+            (TurnSpan::From(first, last), _) => (first, last),
         };
         let begin = self.all.partition_point(|turn| turn.sequence < first);
         let end = self.all.partition_point(|turn| turn.sequence <= last);
@@ -162,13 +162,13 @@ impl TurnDiffs {
         Ok(TurnDiff { first: *first, last: *last, changes, of, store: &self.store })
     }
 
-    fn no_such_turn(&self, range: TurnRange) -> Error {
+    fn no_such_turn(&self, range: TurnSpan) -> Error {
         let id = &self.id;
         Error::undo(match range {
-            TurnRange::One(n) if !self.all.is_empty() => {
+            TurnSpan::One(n) if !self.all.is_empty() => {
                 format!("session {id} has had no turn {n}; `deaddrop log` lists them")
             }
-            TurnRange::From(..) if !self.all.is_empty() => {
+            TurnSpan::From(..) if !self.all.is_empty() => {
                 format!("session {id} has had none of these turns; `deaddrop log` lists them")
             }
             _ => format!("session {id} has had no turn yet"),

@@ -12,7 +12,7 @@ mod diff;
 mod gc;
 mod select;
 
-pub use diff::{TurnDiff, TurnDiffs, TurnRange};
+pub use diff::{TurnDiff, TurnDiffs, TurnSpan};
 pub(super) use gc::store;
 pub use gc::{KeptTurn, kept_turns};
 pub use select::UndoRequest;
@@ -98,7 +98,7 @@ impl Engine {
             let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
             let cut_off = if cut_off { describe_hard_stops(&recovered) } else { String::new() };
             let again = how_to_redo(&session, matches!(request, UndoRequest::Turns(_)));
-            let why = describe_conflicts(&plan.conflicts, &owners, &again, &cut_off);
+            let why = refusal(&plan.conflicts, &owners, &again, &cut_off);
             return Err(Error::undo(why).with_code("undo-conflict"));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
@@ -186,7 +186,7 @@ impl Engine {
         let (turns, redid) = (undoing.turns.clone(), undoing.redid);
         let ignored = undoing.ignored.clone();
         let mut back =
-            session::UndoSummary { turns, redid, left, ignored, ..session::UndoSummary::default() };
+            session::Reversal { turns, redid, left, ignored, ..session::Reversal::default() };
         // The report must be true of the actual files, whatever the plan was.
         for path in self.mismatches(&begin.session.id, undoing, &back.left, recovered)? {
             back.others.add(|| path);
@@ -308,15 +308,10 @@ fn describe_hard_stops(turns: &[u32]) -> String {
 }
 
 /// Says which files were changed since, and what to do about it.
-fn describe_conflicts(
-    conflicts: &[String],
-    owners: &ConflictOwners,
-    again: &str,
-    cut_off: &str,
-) -> String {
+fn refusal(conflicts: &[String], owners: &ConflictOwners, again: &str, cut_off: &str) -> String {
     let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
-        "{} {was} changed since, and nothing was touched: {}. {}`--force` puts {them} back anyway; the present contents are kept, and {again}{cut_off}",
+        "{} {was} changed since, and nothing was touched: {}. {}`--force` puts {them} back anyway; the present content is kept, and {again}{cut_off}",
         count(conflicts.len(), "file"),
         list_paths(conflicts.iter(), |path| owners.whose(path)),
         owners.instead()
