@@ -1,6 +1,6 @@
-//! Whether a reply is accepted: which session it is for, and whether it answers the newest outbox of that session and
-//! is not the reply before it. An earlier outbox counts, too, as long as nothing of any reply since could be read: a
-//! reply that was copied in part does not outdate the whole one.
+//! Decides whether a reply is accepted: which session it is for, whether it answers the newest outbox of that session,
+//! and whether it repeats the previous reply. An earlier outbox counts, too, as long as no later reply could be read: a
+//! partly copied reply does not make the complete one outdated.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::protocol::{
 };
 use crate::session::Session;
 use crate::session::record::Begin;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::text::visible_line;
 
 /// The flag of `apply` for a reply that is the same as the one before it.
@@ -25,7 +25,7 @@ const AGAIN: &str = "--again";
 pub enum Admission {
     /// It is executed.
     Accepted,
-    /// It is kept, since it is most likely a mistake; the person can have it executed.
+    /// It is most likely a mistake, so it is kept; the person can execute it all the same.
     Held(Refusal),
     /// It cannot be executed.
     Rejected(Refusal),
@@ -42,16 +42,16 @@ pub struct Refusal {
     pub flag: Option<&'static str>,
 }
 
-/// How a reply was given.
+/// How a reply was given, and what the person allows.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Given {
+pub struct ReplyOptions {
     /// When its file, if any, was last written, in nanoseconds since 1970.
     pub written: Option<i128>,
-    /// Whether it was given as a text, which may have been copied in vain.
+    /// Whether it was given as a text. An empty text is rejected, since it was most likely copied wrongly.
     pub as_text: bool,
-    /// Whether the person wants it executed even if it is the same as the reply before it.
+    /// Execute it even if it repeats the previous reply.
     pub again: bool,
-    /// Whether they want it executed even if it answers another outbox than the newest.
+    /// Execute it even if it answers another outbox than the newest.
     pub force: bool,
 }
 
@@ -63,24 +63,23 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Decides about a reply to a session that can take one (see [`check_ready`]).
-pub fn admit(reply: &ParsedReply, session: &Session, given: Given) -> Admission {
-    if given.as_text && reply.text().trim().is_empty() {
-        let why = "it is empty, and the model would be told that it said nothing; nothing was carried out. Copy the reply in the chat window, or save it, and give it again".to_owned();
+/// Decides about a reply to a session that can accept one (see [`check_ready`]).
+pub fn admit(reply: &ParsedReply, session: &Session, options: ReplyOptions) -> Admission {
+    if options.as_text && reply.text().trim().is_empty() {
+        let why = "it is empty, so nothing was carried out. Copy the reply in the chat window, or save it, and give it again".to_owned();
         return Admission::Rejected(Refusal { code: "unreadable-reply", why, flag: None });
     }
-    let is_overruled = |held: &Refusal| given.force || given.again && held.flag == Some(AGAIN);
-    match objection(session, reply, given.written).filter(|held| !is_overruled(held)) {
+    let is_overruled = |held: &Refusal| options.force || options.again && held.flag == Some(AGAIN);
+    match objection(session, reply, options.written).filter(|held| !is_overruled(held)) {
         Some(held) => Admission::Held(held),
         None => Admission::Accepted,
     }
 }
 
-/// Whether a session can take a reply now: it belongs to the workspace of this name (None is a guest's), and does not
-/// wait for the person.
+/// Checks that a session can accept a reply now. `workspace` is the name of the present workspace; None in a guest.
 ///
 /// # Errors
-/// It cannot. The reply is to be given again later.
+/// It began in another workspace, or waits for a decision. The reply can be given again later.
 pub fn check_ready(session: &Session, workspace: Option<&str>) -> Result<()> {
     check_workspace(session, workspace, true)?;
     let Some(question) = session.question() else { return Ok(()) };
@@ -91,8 +90,8 @@ pub fn check_ready(session: &Session, workspace: Option<&str>) -> Result<()> {
     )))
 }
 
-/// Whether a session or a run goes on in the workspace of that name; None is a guest's. `moves`: whether it can be moved
-/// there.
+/// Checks that a session or a run began in the workspace of this name; None in a guest. `moves` says whether the error
+/// suggests moving it.
 ///
 /// # Errors
 /// It began in another one.
@@ -105,13 +104,13 @@ pub fn check_workspace(session: &Session, workspace: Option<&str>, moves: bool) 
     }
 }
 
-/// The session that a reply given by hand is for: the one that is named, or that the reply says it answers, or the only
-/// open one. With `force`, one that the reply names and that does not exist is ignored.
+/// The session that a reply given by hand is for: the named one, the one that the reply says it answers, or the only
+/// open one. With `force`, a session that the reply names and that does not exist is ignored.
 ///
 /// # Errors
 /// There is none, or several.
-pub fn choose(
-    store: &Store,
+pub fn choose_session(
+    store: &SessionStore,
     answers: Option<&Address>,
     named: Option<&str>,
     force: bool,
@@ -121,12 +120,12 @@ pub fn choose(
     store.choose(named.or(answered))
 }
 
-/// The session that a file of the inbox is for: the open one that it says it answers, or whose id is in the file's name,
-/// or the only open one. `damaged` says what is wrong with sessions that cannot be read, by id.
+/// The session that a file of the inbox is for: the open one that it says it answers, the one whose ID is in the file's
+/// name, or the only open one. `damaged` contains the errors of sessions that cannot be read, by ID.
 ///
 /// # Errors
 /// There is none, or several.
-pub fn address<'a>(
+pub fn session_for_file<'a>(
     sessions: impl Iterator<Item = &'a Session>,
     damaged: &BTreeMap<String, String>,
     file_name: &OsStr,
@@ -143,7 +142,7 @@ pub fn address<'a>(
         return other.map_or(Ok(session), |other| {
             let other = &other.id;
             reject("other-session", format!(
-                "it says that it answers session {id}, and its name that it is for {other}; `deaddrop apply --session ID --force FILE` decides it"
+                "it says that it answers session {id}, but its file name says session {other}; `deaddrop apply --session ID --force FILE` carries it out for the session that you mean"
             ))
         });
     }
@@ -157,7 +156,7 @@ pub fn address<'a>(
             return open_session(&sessions, damaged, id);
         }
         match *open {
-            // A damaged one may be open, too.
+            // A damaged session may be open, too.
             [only] if damaged.is_empty() => return Ok(only),
             [] => {
                 let why = "no session is open; `deaddrop new \"your task\"` starts one";
@@ -177,7 +176,7 @@ pub fn address<'a>(
     reject("several-sessions", why)
 }
 
-/// The open session of this id.
+/// The open session of this ID.
 fn open_session<'a>(
     sessions: &[&'a Session],
     damaged: &BTreeMap<String, String>,
@@ -194,7 +193,7 @@ fn open_session<'a>(
         None => reject(
             "no-session",
             format!(
-                "it says that it answers session {}, and there is none of that name; `deaddrop apply --force FILE` carries it out for the open one",
+                "it says that it answers session {}, which does not exist; `deaddrop apply --force FILE` carries it out for the open one",
                 visible_line(id)
             ),
         ),
@@ -205,8 +204,7 @@ fn reject<T>(code: &'static str, why: String) -> Result<T, Refusal> {
     Err(Refusal { code, why, flag: None })
 }
 
-/// Why a reply is most likely a mistake: it has just been executed, or answers an outbox that may not be answered any
-/// more.
+/// Why a reply is most likely a mistake: it was just executed, or answers an outbox that cannot be answered any more.
 fn objection(session: &Session, reply: &ParsedReply, written: Option<i128>) -> Option<Refusal> {
     let is_duplicate = match reply.answers() {
         Some(answers) => match mismatch(session, answers) {
@@ -222,7 +220,7 @@ fn objection(session: &Session, reply: &ParsedReply, written: Option<i128>) -> O
     })
 }
 
-/// Why a reply that answers `answers` does not answer an outbox that may still be answered; None if it does.
+/// Why the outbox that a reply answers cannot be answered any more; None if it can.
 fn mismatch(session: &Session, answers: &Address) -> Option<Refusal> {
     let (id, newest) = (&session.id, session.sequence);
     let Address { session: answered, sequence, key } = answers;
@@ -251,13 +249,13 @@ fn mismatch(session: &Session, answers: &Address) -> Option<Refusal> {
     Some(Refusal { code, why, flag: Some("--force") })
 }
 
-/// Whether a reply that answers `answers` has the key of the outbox, and the session awaits it: only somebody who has
-/// read that outbox can have written it.
+/// Whether a reply has the key of an outbox that the session awaits a reply to: only somebody who read that outbox can
+/// have written it.
 pub fn is_authentic(session: &Session, answers: &Address) -> bool {
     session.awaits_reply() && answers.key.is_some() && mismatch(session, answers).is_none()
 }
 
-/// Identifies the text of the reply of a turn.
+/// Identifies the reply of a turn by its text.
 pub fn reply_identity(begin: &Begin) -> Digest {
     match &begin.session.pending {
         Some(pending) => pending.text.clone(),
@@ -265,20 +263,19 @@ pub fn reply_identity(begin: &Begin) -> Digest {
     }
 }
 
-/// Identifies the text of a reply.
+/// Identifies a reply by its text.
 pub fn identity(reply: &str) -> Digest {
     Digest::of(normalize(reply).as_bytes())
 }
 
-/// Whether this text is the previous reply again, most likely pasted twice; `written` is when its file was last
-/// written, in nanoseconds since 1970.
+/// Whether this text repeats the previous reply; `written` is when its file was last written, in nanoseconds since 1970.
 ///
-/// If something of the previous reply failed and nothing was done, the model was asked to send the same again: then
-/// only a file that was written before anybody could read that is a duplicate.
+/// If a step of the previous reply failed and nothing was done, the model may send the same again. Then the text is a
+/// duplicate only if its file was written before anybody could read those results.
 fn is_duplicate(session: &Session, reply: &str, written: Option<i128>) -> bool {
     let results = &session.last_results;
     let asks_again = results.iter().any(Outcome::failed) && !results.iter().any(may_have_acted);
-    // The time of the results is known to the second.
+    // The time of the results has a resolution of a second.
     let reported = i128::from(session.updated_at.seconds() + 1) * 1_000_000_000;
     is_last_reply(session, reply)
         && (!asks_again || written.is_some_and(|written| written < reported))
@@ -291,7 +288,7 @@ fn is_last_reply(session: &Session, reply: &str) -> bool {
     session.last_reply.as_ref().is_some_and(is_same)
 }
 
-/// Whether executing the operation once more may have an effect once more.
+/// Whether the operation may have had an effect, which repeating it would repeat.
 fn may_have_acted(outcome: &Outcome) -> bool {
     match outcome.kind {
         Kind::Message | Kind::Read | Kind::List | Kind::Search | Kind::Reply => return false,
@@ -300,7 +297,7 @@ fn may_have_acted(outcome: &Outcome) -> bool {
     match &outcome.detail {
         Detail::Ineffective { .. } => false,
         Detail::Ran(execution) => !matches!(execution.ending, Ending::NotStarted(_)),
-        // A disk or a guest may fail when a part is done.
+        // A disk or a guest may fail after a part was done.
         Detail::Failed(Failure { kind, mistake, .. }) => {
             matches!(kind, FailureKind::Execution | FailureKind::System) && mistake.is_none()
         }
@@ -308,8 +305,8 @@ fn may_have_acted(outcome: &Outcome) -> bool {
     }
 }
 
-/// A reply without what copying it from a chat changes: line endings, white space at the ends of lines,
-/// and blank lines, fences and buttons of the page around it.
+/// A reply without the differences that copying it from a chat makes: line endings, white space at the ends of lines,
+/// and blank lines, fences and page buttons around it.
 fn normalize(reply: &str) -> String {
     let lines: Vec<&str> =
         reply.trim_start_matches('\u{feff}').lines().map(str::trim_end).collect();
@@ -320,7 +317,7 @@ fn normalize(reply: &str) -> String {
     lines[first..end].join("\n").trim_start().to_owned()
 }
 
-/// Whether a line around a reply does not belong to it: blank, a fence with at most one word, or a button.
+/// Whether a line around a reply does not belong to it: a blank line, a fence with at most one word, or a page button.
 fn is_furniture(line: &str) -> bool {
     let word = line.trim().to_lowercase();
     let info = word.strip_prefix("```").or(word.strip_prefix("~~~"));

@@ -1,6 +1,6 @@
 //! What happens while turns are executed and a project is served, as one enum.
 //!
-//! Whoever reports an event matches on [`Event`] without a wildcard, so that a new event cannot be overlooked.
+//! Code that reports events matches on [`Event`] without a wildcard, so that a new event cannot be overlooked.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -27,11 +27,11 @@ pub enum Event<'a> {
     TurnEnded(&'a Turn),
     /// A sentence that the person should read.
     Warning(&'a str),
-    /// From now on replies are accepted.
+    /// The daemon accepts replies from now on.
     Serving,
-    /// No more replies are accepted.
+    /// The daemon accepts no more replies.
     Stopping,
-    /// There is nothing to do, and this is waited for. Repeated.
+    /// The daemon has nothing to do, and waits for this. Repeated.
     Idle(&'a Waiting<'a>),
     /// A reply for this session was taken from the inbox.
     ReplyTaken { name: &'a OsStr, session: &'a Session },
@@ -39,10 +39,9 @@ pub enum Event<'a> {
     ReplyWaits { name: &'a OsStr, session: &'a Session },
     /// A file of the inbox or the approvals was moved to this folder.
     FileMoved { name: &'a OsStr, folder: &'a Path, why: &'a str },
-    /// A file of the inbox cannot be taken. It is tried again, and reported once for each reason.
+    /// A file of the inbox cannot be claimed. It is tried again, and reported once for each reason.
     FileStuck { name: &'a OsStr, why: &'a str },
-    /// A session asks the person something; `preview` is what would come of it. Reported once
-    /// for each question.
+    /// A session asks the person. `preview` shows what an approval would do. Reported once for each question.
     Question { session: &'a Session, preview: &'a QuestionPreview },
     /// The person's words were added to the newest outbox of a session, or wait for the next.
     WordsAdded(&'a Turn),
@@ -82,12 +81,12 @@ pub struct Turn {
     pub outbox: Option<PathBuf>,
 }
 
-/// What is waited for while there is nothing to do.
+/// What the daemon waits for while it has nothing to do.
 #[derive(Debug, Clone)]
 pub struct Waiting<'a> {
     /// The open sessions, ordered by id.
     pub sessions: Vec<&'a Session>,
-    /// The names of replies that somebody is still writing.
+    /// The names of replies that are still being written.
     pub unfinished: Vec<OsString>,
 }
 
@@ -108,10 +107,10 @@ pub enum ClipboardNews<'a> {
     Readable,
 }
 
-/// What would come of what the person is asked about.
+/// A preview of what an approval would do.
 #[derive(Debug, Default)]
 pub struct QuestionPreview {
-    /// The outcomes of all steps, where the question is about the reply as a whole.
+    /// The outcomes of all steps, if the question is about the whole reply.
     pub outcomes: Vec<Outcome>,
     /// The files that would change.
     pub rewritten: Vec<Rewritten>,

@@ -1,4 +1,4 @@
-//! A space, for other programs: a workspace, a policy, and runs of operations messages in it
+//! The library's entry for other programs. A space is a workspace with a policy, in which operations messages are run
 //! (agent-spaces-operations-guide, "Batching Operations").
 
 use std::path::Path;
@@ -12,11 +12,10 @@ use crate::session::{ApprovalDecision, Session, run_id};
 use crate::settings::{Config, Layer, RUN_POLICY};
 use crate::watch::Stop;
 
-/// A folder in which operations messages are carried out: a project, whose workspace they
-/// touch and nothing else.
+/// A project whose workspace operations messages change.
 ///
-/// It holds the lock of the project, so nothing else can serve that meanwhile. Whatever is
-/// journalled, recovered and confined for replies is so here.
+/// It has the project's lock, so no other process can serve the project meanwhile. Journal, recovery and sandbox work as
+/// for replies.
 ///
 /// # Examples
 /// ```
@@ -24,7 +23,7 @@ use crate::watch::Stop;
 /// use deaddrop::protocol::operations::Status;
 ///
 /// let folder = tempfile::tempdir()?;
-/// // Commands would be run by this program; here are none.
+/// // The program that runs commands; this message has none.
 /// let mut space = Space::open(folder.path(), "deaddrop".as_ref())?;
 /// let run = space.run(
 ///     r#"{"protocolVersion": "1.0", "operations": [
@@ -42,7 +41,7 @@ use crate::watch::Stop;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// An operation that the policy asks about stops the run, until somebody decides:
+/// An operation that needs approval stops the run until there is a decision:
 ///
 /// ```
 /// use deaddrop::Space;
@@ -70,22 +69,22 @@ pub struct Space {
 }
 
 impl Space {
-    /// Opens the space in `folder`, which must exist; what is missing in it is made. Its settings
-    /// are those of a project. `helper` is the program that runs commands, one whose `main`
-    /// begins with [`dispatch`](crate::runner::sandbox::dispatch): an installed `deaddrop`.
+    /// Opens the space in `folder`, which must exist, and creates what is missing in it. Its settings are those of a
+    /// project. `helper` is the program that runs commands. Its `main` must begin with
+    /// [`dispatch`](crate::runner::sandbox::dispatch), as that of an installed `deaddrop` does.
     ///
     /// # Errors
-    /// The settings are wrong, or open something that the person has not agreed to (`deaddrop config
-    /// allow`); something cannot be made, or another process serves the folder.
+    /// The settings are invalid, or weaken the defaults without the person's consent (`deaddrop config allow`); something
+    /// cannot be created, or another process serves the folder.
     pub fn open(folder: &Path, helper: &Path) -> Result<Self> {
         let config = Config::load_trusted(folder, Layer::default())?;
         let policy = config.policy.clone().unwrap_or_else(|| RUN_POLICY.to_owned());
         let mut engine = Engine::open(config, Clock::default(), Stop::default(), None, &mut ())?;
-        engine.run_commands_by(helper);
+        engine.set_command_helper(helper);
         Ok(Self { engine, policy })
     }
 
-    /// The same with another policy for runs that begin from here on.
+    /// Sets the policy of later runs.
     ///
     /// # Errors
     /// There is no policy of that name.
@@ -95,21 +94,20 @@ impl Space {
         Ok(self)
     }
 
-    /// Carries out the operations of a message, in their order. An operation that fails does not
-    /// stop those after it; one that has to be approved does. The text is read as `deaddrop ops run`
+    /// Carries out the operations of a message, in order. An operation that fails does not stop those after it; one that
+    /// needs approval does. The text is read as `deaddrop ops run`
     /// reads it, and what is no message is answered by an `error` event.
     ///
     /// # Errors
-    /// Only of the machine, where nothing can be told in events. What it had begun is finished when
-    /// the space is opened again.
+    /// Only errors of the machine; others are events. A begun run is finished when the space is opened again.
     pub fn run(&mut self, message: &str) -> Result<EventsMessage> {
         let policy = self.engine.config.policy(&self.policy)?;
         let turn = self.engine.run(read_run(message).steps, policy, None, &mut ())?;
-        Ok(told(&turn.session))
+        Ok(run_events(&turn.session))
     }
 
-    /// Decides about the operation that a run waits with. It counts once, for that operation as it
-    /// stands; [`resume`](Self::resume) goes on.
+    /// Decides about the operation that a run waits with. The decision counts once, for the operation and files as they are
+    /// now. [`resume`](Self::resume) continues the run.
     ///
     /// # Errors
     /// There is no such run, or it does not wait with that operation.
@@ -124,14 +122,14 @@ impl Space {
         self.engine.decide(run, decision, &mut ()).map(drop)
     }
 
-    /// Goes on with a run that somebody has decided about, and gives its new events; of a run that
-    /// nobody has, or that is over, those that it gave last.
+    /// Continues a run after a decision, and returns its new events. Returns the last events again if there is no decision,
+    /// or if the run is complete.
     ///
     /// # Errors
     /// There is no such run, or as for [`run`](Self::run).
     pub fn resume(&mut self, run: &str) -> Result<EventsMessage> {
         self.load(run)?;
-        Ok(told(&self.engine.resume_run(run, &mut ())?.session))
+        Ok(run_events(&self.engine.resume_run(run, &mut ())?.session))
     }
 
     fn load(&self, run: &str) -> Result<Session> {
@@ -161,7 +159,7 @@ pub fn decision_about(
     })
 }
 
-/// What a run tells as it stands.
-pub fn told(run: &Session) -> EventsMessage {
+/// The present events of a run.
+pub fn run_events(run: &Session) -> EventsMessage {
     outbox::waiting(run).unwrap_or_else(|| outbox::events(run))
 }

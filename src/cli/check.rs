@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::patch::{self, coloured, diff};
 use super::{CliContext, SessionFlag, output, replies};
-use crate::admission::{self, Admission, Given, Refusal};
+use crate::admission::{self, Admission, Refusal, ReplyOptions};
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
@@ -20,7 +20,7 @@ use crate::protocol::{
     code,
 };
 use crate::session::Session;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::settings::SESSION_POLICY;
 use crate::terminal::Styled;
 use crate::text::{count, visible_line};
@@ -73,7 +73,7 @@ pub(super) fn check(context: &CliContext, arguments: &Check) -> Result<ExitCode>
 /// The session and the workspace in which replies are previewed. Nothing in them is changed.
 struct Surroundings<'a> {
     context: &'a CliContext,
-    store: Store,
+    store: SessionStore,
     /// The session named by --session.
     named: Option<Session>,
     workspace: Workspace,
@@ -85,7 +85,7 @@ impl<'a> Surroundings<'a> {
     /// The same ones that `apply` would use.
     fn new(context: &'a CliContext, session: Option<&str>) -> Result<Self> {
         let config = &context.config;
-        let store = Store::new(&config.sessions);
+        let store = SessionStore::new(&config.sessions);
         let named = session.map(|id| store.choose(Some(id))).transpose()?;
         // A workspace that does not exist yet is an empty one.
         let missing = tempfile::tempdir()
@@ -99,7 +99,7 @@ impl<'a> Surroundings<'a> {
     fn chosen(&self, reply: &ParsedReply) -> Result<(Option<Session>, Option<Error>)> {
         let config = &self.context.config;
         let named = self.named.as_ref().map(|named| &*named.id);
-        match admission::choose(&self.store, reply.answers(), named, false) {
+        match admission::choose_session(&self.store, reply.answers(), named, false) {
             Ok(session) => {
                 let workspace = config.guest.is_none().then(|| config.workspace_name());
                 let ready = admission::check_ready(&session, workspace.as_deref());
@@ -214,7 +214,7 @@ fn warnings(outcome: &Outcome) -> impl Iterator<Item = WarningKind> {
 
 /// Why `apply` would not execute a reply to this session, if so.
 fn held(reply: &ParsedReply, session: &Session) -> Option<Error> {
-    match admission::admit(reply, session, Given::default()) {
+    match admission::admit(reply, session, ReplyOptions::default()) {
         Admission::Accepted => None,
         Admission::Held(refusal) | Admission::Rejected(refusal) => Some(refused(refusal)),
     }

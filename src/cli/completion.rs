@@ -11,7 +11,7 @@ use clap_complete::env::{CompleteEnv, Shells};
 
 use super::arguments::Cli;
 use super::locate::Location;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::settings::{self, Config, Policy, Setting};
 
 /// The environment variable through which a shell asks for completions.
@@ -102,7 +102,7 @@ fn config() -> Option<Config> {
 
 /// The sessions and runs of the project.
 fn sessions() -> Vec<CompletionCandidate> {
-    let store = config().map(|config| Store::new(&config.sessions));
+    let store = config().map(|config| SessionStore::new(&config.sessions));
     let stems = store.and_then(|store| Some([store.ids().ok()?, store.runs().ok()?].concat()));
     stems.unwrap_or_default().into_iter().map(candidate).collect()
 }

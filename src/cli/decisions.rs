@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{CliContext, SessionFlag, output, question};
 use crate::error::{Error, Result};
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::session::{ApprovalDecision, Session};
 use crate::text::visible_line;
 use crate::watch::Stop;
@@ -85,7 +85,7 @@ fn decide(
 
 /// The sessions and runs whose questions the flags select.
 fn choose(context: &CliContext, flags: &OperationFlags) -> Result<Vec<Session>> {
-    let store = Store::new(&context.config.sessions);
+    let store = SessionStore::new(&context.config.sessions);
     let named = context.session_id(&flags.session)?;
     // A session that does not exist is a different error from one that does not wait.
     named.as_ref().map(|stem| store.load_stem(stem)).transpose()?;

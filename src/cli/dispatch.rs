@@ -11,9 +11,9 @@ use super::{CliContext, EXIT_WAITS, Opened, ProgressReporter, live, output, ques
 use crate::engine::{self, Turn};
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer, QuestionPreview};
-use crate::ipc::{self, Done, Request};
+use crate::ipc::{self, Request, RequestResult};
 use crate::lock::Lock;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::session::{ApprovalDecision, Session};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl CliContext {
     /// Whether deaddrop has worked here, or there are sessions or runs. Also true if that cannot be read.
     pub(super) fn has_begun(&self) -> bool {
-        let store = Store::new(&self.config.sessions);
+        let store = SessionStore::new(&self.config.sessions);
         let has = |found: Result<Vec<String>>| found.map_or(true, |found| !found.is_empty());
         self.config.has_begun() || has(store.ids()) || has(store.runs())
     }
@@ -115,7 +115,7 @@ impl CliContext {
         let Some(prompt) = Prompt::show(&self.ui, question::line(session, false)) else {
             return Ok(None);
         };
-        let store = Store::new(&self.config.sessions);
+        let store = SessionStore::new(&self.config.sessions);
         loop {
             match prompt.wait(Duration::from_millis(100)) {
                 Some(PromptAnswer::EndOfInput) => {
@@ -163,8 +163,8 @@ impl CliContext {
 }
 
 /// Reports what another process has done, as if this process had done it.
-fn report(request: &Request, done: &Done, known: usize, observer: &mut dyn Observer) {
-    let Done { turn: Turn { session, .. }, warnings } = done;
+fn report(request: &Request, done: &RequestResult, known: usize, observer: &mut dyn Observer) {
+    let RequestResult { turn: Turn { session, .. }, warnings } = done;
     if let Request::Apply { name, .. } = request {
         let mut answered = session.clone();
         answered.sequence -= u32::from(session.awaits_reply());

@@ -24,7 +24,7 @@ use crate::protocol::jsonrpc::About;
 use crate::runner::disk_space::{self, more_files};
 use crate::runner::sandbox::{Confinement, Mechanism, Tier};
 use crate::session::record::History;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::session::{Session, journal};
 use crate::settings::{self, Config, Consent, FILE, FOLDER, run_git, user_state_folder};
 use crate::text::{count, shell_word, size, visible_line};
@@ -201,7 +201,7 @@ fn check_writable(folder: &Path) -> Result<String, String> {
 
 fn sessions(context: &CliContext) -> Result<String, String> {
     let (sessions, damaged) =
-        Store::new(&context.config.sessions).list().map_err(|e| e.to_string())?;
+        SessionStore::new(&context.config.sessions).list().map_err(|e| e.to_string())?;
     let open = sessions.iter().filter(|session| !session.is_complete).count();
     match damaged.first() {
         None => Ok(format!("{}, {open} open", count(sessions.len(), "session"))),
@@ -244,7 +244,7 @@ fn lock(context: &CliContext) -> String {
 
 /// Sessions that wait for a decision. That is not a fault, but the person should know.
 fn decisions(context: &CliContext) -> Diagnosis {
-    let pending = Store::new(&context.config.sessions).pending().unwrap_or_default();
+    let pending = SessionStore::new(&context.config.sessions).pending().unwrap_or_default();
     let asked: Vec<_> =
         pending.iter().filter(|session| session.question().is_some()).map(Session::stem).collect();
     if asked.is_empty() {
@@ -350,7 +350,7 @@ fn checkpoints(config: &Config) -> Result<String, String> {
     let message = format!("{} of {} are kept", size(bytes), size(config.checkpoint_max_bytes));
     let Some(newest) = all.last() else { return Ok(message) };
     let which = format!("turn {} of session {}, the newest,", newest.sequence, newest.session);
-    if !newest.is_whole {
+    if !newest.is_complete {
         return Err(format!("{message}; the checkpoint of {which} is gone: it cannot be undone"));
     }
     match newest.without_room {

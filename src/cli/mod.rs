@@ -45,12 +45,12 @@ use clap::{Args, Subcommand};
 
 use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
-use crate::ipc::Done;
+use crate::ipc::RequestResult;
 use crate::program;
 use crate::runner::sandbox::Confinement;
 use crate::runner::{LiveOutput, Runner};
 use crate::session::Session;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::settings::Config;
 use crate::terminal;
 use crate::text::visible_line;
@@ -183,7 +183,7 @@ enum Opened {
     /// This process has opened the project.
     Local(Box<Engine>),
     /// Another process serves the project, and has handled the request.
-    HandedOver(Box<Done>),
+    HandedOver(Box<RequestResult>),
 }
 
 impl CliContext {
@@ -215,7 +215,7 @@ impl CliContext {
     /// No session and no run has this ID, or several begin with it.
     fn session_id(&self, flag: &SessionFlag) -> Result<Option<String>> {
         let Some(prefix) = flag.id.as_deref() else { return Ok(None) };
-        let store = Store::new(&self.config.sessions);
+        let store = SessionStore::new(&self.config.sessions);
         let mut found = [store.ids()?, store.runs()?].concat();
         found.retain(|id| id.starts_with(prefix) && !prefix.is_empty());
         match found.as_slice() {

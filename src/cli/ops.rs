@@ -177,7 +177,7 @@ pub(super) fn run(context: &CliContext, arguments: &RunOnce) -> Result<ExitCode>
 }
 
 fn print_events(context: &CliContext, run: &Session) -> ExitCode {
-    let events = space::told(run);
+    let events = space::run_events(run);
     // Not through a `Value`, which would reorder the fields.
     let text = if context.json {
         serde_json::to_string(&events)

@@ -18,7 +18,7 @@ use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
 use crate::event::{ClipboardNews, Event, Observer, QuestionPreview, Waiting};
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::session::{Question, Session};
 use crate::terminal::Styled;
 use crate::text::{count, named, visible_line};
@@ -92,10 +92,10 @@ impl<'a> ProgressReporter<'a> {
 
     /// Prints events for what happened when the project was opened.
     pub(super) fn report_opening(&self, engine: &Engine) {
-        for message in &engine.recovered {
+        for message in &engine.recovery_messages {
             self.emit("warning", || json!({ "message": message }));
         }
-        if let Some(turn) = &engine.taken_up {
+        if let Some(turn) = &engine.recovered_turn {
             self.emit_outbox(turn);
             self.emit("end", || {
                 let mut value = turn_json(self.context, turn);
@@ -258,8 +258,8 @@ impl ProgressReporter<'_> {
             return;
         }
         live::clear();
-        let open = Store::new(&self.context.config.sessions).open_sessions().unwrap_or_default();
-        let newest = open.into_iter().find(Session::awaits_reply);
+        let open = SessionStore::new(&self.context.config.sessions).open_sessions();
+        let newest = open.unwrap_or_default().into_iter().find(Session::awaits_reply);
         let copy =
             |it: Session| show::copy_outbox(self.context, &it, it.sequence, &CopyScope::Brief);
         if let Some(Err(e)) = newest.map(copy) {

@@ -9,7 +9,7 @@ use super::rows::{behind_bar, cut_squeezed, field, squeeze_blanks, text_width};
 use crate::event::QuestionPreview;
 use crate::policy::Grant;
 use crate::protocol::{Asks, Change, Dialect, Kind, Operation, RelPath, Replacement, ShellCommand};
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::session::{Question, Session};
 use crate::terminal::Styled;
 use crate::text::{count, named, shell_word, visible, visible_line};
@@ -179,7 +179,7 @@ pub(super) fn how_to_decide(context: &CliContext, session: &Session) -> String {
     let Some(question) = session.question() else { return String::new() };
     let stem = session.stem();
     // Errors in reading the others are reported when the person decides.
-    let mut others = Store::new(&context.config.sessions).pending().unwrap_or_default();
+    let mut others = SessionStore::new(&context.config.sessions).pending().unwrap_or_default();
     others.retain(|other| other.question().is_some() && other.stem() != stem);
     if others.is_empty() {
         return "`deaddrop approve`, or `deaddrop deny --reason TEXT`".to_owned();

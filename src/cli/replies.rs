@@ -14,10 +14,10 @@ use crate::engine::Selection;
 use crate::error::{Error, Result};
 use crate::inbox::HELD;
 use crate::ipc::{GivenReply, Request};
-use crate::outbox::holds_outbox;
+use crate::outbox::contains_outbox;
 use crate::program::Programs;
 use crate::protocol::{self, Dialect};
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::terminal::Stream;
 use crate::text::visible_line;
 use crate::watch::Stop;
@@ -77,7 +77,7 @@ pub(super) fn next(context: &CliContext, arguments: &Next) -> Result<ExitCode> {
         None => from_clipboard(context)?,
     };
     let (code, id) = execute(context, &arguments.flags, GivenReply::Text(text), name, true)?;
-    let session = Store::new(&context.config.sessions).load(&id)?;
+    let session = SessionStore::new(&context.config.sessions).load(&id)?;
     // A session that is complete or waits for a decision has no outbox to copy.
     if session.awaits_reply() {
         copy_outbox(context, &session, session.sequence, &CopyScope::Whole)?;
@@ -185,7 +185,7 @@ fn why_no_reply(text: &str) -> Option<String> {
     if text.trim().is_empty() {
         return Some("it is empty; copy the reply in the chat window, and try again".to_owned());
     }
-    if holds_outbox(text) {
+    if contains_outbox(text) {
         return Some(format!(
             "this is (or contains) one of deaddrop's outboxes, not a reply; copy only the reply in the chat window ({FORCE_HINT})"
         ));

@@ -21,8 +21,8 @@ use crate::ipc::Request;
 use crate::outbox;
 use crate::protocol::Dialect;
 use crate::runner::sandbox::Tier;
-use crate::session::store::Store;
-use crate::session::{Offer, Session, is_id};
+use crate::session::store::SessionStore;
+use crate::session::{FilePatterns, Session, is_id};
 use crate::settings::SESSION_POLICY;
 use crate::text::{count, first_of, visible_line};
 use crate::watch::Stop;
@@ -185,7 +185,7 @@ pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCod
         Some(id) => engine.store.load(&id)?,
         None => match newest_open(context, &engine) {
             // Opening the project finished an interrupted turn, and its session was the last open one.
-            Err(e) if e.is_no_open_session() && !engine.recovered.is_empty() => {
+            Err(e) if e.is_no_open_session() && !engine.recovery_messages.is_empty() => {
                 ProgressReporter::serving_once(context).report_opening(&engine);
                 context.ui.say("Nothing more is open.");
                 return Ok(ExitCode::SUCCESS);
@@ -323,7 +323,7 @@ fn announce(context: &CliContext, turn: &Turn, verb: &str) -> Result<()> {
     let task = first_line(&turn.session.task);
     context.ui.say(context.ui.bold(&format!("Session {id} {verb}: {task}")));
     if let Some(path) = &turn.outbox {
-        let (sessions, damaged) = Store::new(&context.config.sessions).list()?;
+        let (sessions, damaged) = SessionStore::new(&context.config.sessions).list()?;
         let open = sessions.iter().filter(|session| !session.is_complete).count() + damaged.len();
         let name = match open {
             0 | 1 => "a .txt file".to_owned(),
@@ -398,7 +398,7 @@ fn read_task(context: &CliContext, arguments: &New) -> Result<String> {
 }
 
 /// The files that the first outbox should show; None if it should show none.
-fn offer(context: &CliContext, arguments: &New) -> Result<Option<Offer>> {
+fn offer(context: &CliContext, arguments: &New) -> Result<Option<FilePatterns>> {
     for (flag, patterns) in [("include", &arguments.include), ("exclude", &arguments.exclude)] {
         for pattern in patterns {
             check_pattern(pattern).map_err(|why| {
@@ -408,7 +408,7 @@ fn offer(context: &CliContext, arguments: &New) -> Result<Option<Offer>> {
     }
     let wants = !arguments.include.is_empty() || context.config.first_contents;
     let (include, exclude) = (arguments.include.clone(), arguments.exclude.clone());
-    Ok((wants && !arguments.no_contents).then_some(Offer { include, exclude }))
+    Ok((wants && !arguments.no_contents).then_some(FilePatterns { include, exclude }))
 }
 
 /// The first line of a task, shortened and visible.

@@ -11,7 +11,7 @@ use super::serving::first_line;
 use super::{CliContext, SessionFlag, SessionOperand, output, question, summary};
 
 use crate::atomic;
-use crate::engine::{Turn, TurnDiffs, Which};
+use crate::engine::{Turn, TurnDiffs, TurnSpan};
 use crate::error::{Error, Result};
 use crate::inbox;
 use crate::ipc::Request;
@@ -20,7 +20,7 @@ use crate::runner::sandbox::Tier;
 use crate::session::journal;
 use crate::session::log::{self, LogEntry};
 use crate::session::record::History;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::session::{Session, run_id};
 use crate::settings::Config;
 use crate::text::visible_line;
@@ -64,7 +64,7 @@ pub(super) struct Say {
 }
 
 fn list(context: &CliContext) -> Result<ExitCode> {
-    let store = Store::new(&context.config.sessions);
+    let store = SessionStore::new(&context.config.sessions);
     let (sessions, damaged) = store.list()?;
     // Only runs that wait for somebody.
     let runs: Vec<Session> =
@@ -112,7 +112,7 @@ pub(super) fn status(context: &CliContext, arguments: &ShowStatus) -> Result<Exi
         value["withinTurn"] = is_interrupted(context, &session).into();
         value["toSay"] = session.words_to_say().cloned().collect::<Vec<_>>().into();
         value["added"] = session.words_added().into();
-        value["held"] = inbox::held(&context.config.inbox).into();
+        value["held"] = inbox::held_replies(&context.config.inbox).into();
         output::json(&value);
         return Ok(ExitCode::SUCCESS);
     }
@@ -162,7 +162,7 @@ pub(super) fn status(context: &CliContext, arguments: &ShowStatus) -> Result<Exi
 
 /// A line about the replies that are held, for any session; None if there are none.
 fn held_replies(context: &CliContext) -> Option<String> {
-    let replies = match inbox::held(&context.config.inbox).len() {
+    let replies = match inbox::held_replies(&context.config.inbox).len() {
         0 => return None,
         1 => "1 reply".to_owned(),
         n => format!("{n} replies"),
@@ -281,8 +281,8 @@ pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
 
 /// The files and folders that a turn changed, one per line, or why they are unknown.
 fn changed_files(turns: &TurnDiffs, sequence: u32) -> std::result::Result<Vec<String>, String> {
-    let shown = turns.shown(Which::One(sequence)).map_err(|e| e.to_string())?;
-    Ok(summary::change_lines(&shown.told()))
+    let shown = turns.diff(TurnSpan::One(sequence)).map_err(|e| e.to_string())?;
+    Ok(summary::change_lines(&shown.summary()))
 }
 
 /// A log entry for the turn that waits, with its outcomes so far.
@@ -354,7 +354,7 @@ pub(super) fn words_message(context: &CliContext, Turn { session, outbox }: &Tur
 
 /// The named session, or the newest open one, or the newest. Says which it is if several are open.
 pub(super) fn named_or_newest(context: &CliContext, flag: &SessionFlag) -> Result<Session> {
-    let store = Store::new(&context.config.sessions);
+    let store = SessionStore::new(&context.config.sessions);
     if let Some(id) = context.session_id(flag)? {
         return store.load_stem(&id);
     }

@@ -6,7 +6,7 @@ use crate::protocol::{Detail, Execution, FailureKind, Outcome};
 use crate::runner::last_line;
 use crate::secrets::Redactor;
 use crate::session::log::LogEntry;
-use crate::session::{Back, Changed, FileChange, Ignored, Several};
+use crate::session::{CountedNames, FileChange, Ignored, Reversal, TurnChanges};
 use crate::settings::Secrets;
 use crate::text::{count, indented, named, visible_line};
 
@@ -77,7 +77,7 @@ const MAX_NAMES: usize = 8;
 
 /// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, followed by changed folders and by what cannot be undone.
 /// None if nothing changed.
-pub(super) fn changes_line(changed: &Changed) -> Option<String> {
+pub(super) fn changes_line(changed: &TurnChanges) -> Option<String> {
     let named: Vec<String> =
         changed.named.iter().take(MAX_NAMES).map(FileChange::describe_with_lines).collect();
     let files = list(changed.files, &named)
@@ -93,7 +93,7 @@ pub(super) fn changes_line(changed: &Changed) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn list_several(of: &Several) -> Option<String> {
+fn list_several(of: &CountedNames) -> Option<String> {
     list(of.count, &of.named[..of.named.len().min(MAX_NAMES)])
 }
 
@@ -107,7 +107,7 @@ fn list(all: usize, named: &[String]) -> Option<String> {
 }
 
 /// What cannot be undone: files that are not kept, and lost ignored files.
-fn describe_lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
+fn describe_lost(unrestorable: &CountedNames, ignored: Option<&Ignored>) -> Option<String> {
     let ignored = ignored.into_iter().flat_map(Ignored::describe_lost);
     let parts: Vec<String> = list_several(unrestorable).into_iter().chain(ignored).collect();
     (!parts.is_empty()).then(|| format!("cannot be undone: {}", parts.join(", ")))
@@ -116,14 +116,14 @@ fn describe_lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<St
 /// Lines about what a turn of the log did to files that are not kept: what cannot be undone and, if the turn is an undo,
 /// the ignored files (`left`) that it did not touch.
 pub(super) fn unkept_lines(entry: &LogEntry, left: Option<&Ignored>) -> Vec<String> {
-    let none = Several::default();
+    let none = CountedNames::default();
     let lost = describe_lost(&none, entry.ignored.as_ref());
     let left = left.map(|ignored| format!("not taken back (ignored): {}", ignored.describe()));
     lost.into_iter().chain(left).collect()
 }
 
 /// The changes of a turn, one per line, without what cannot be undone.
-pub(super) fn change_lines(changed: &Changed) -> Vec<String> {
+pub(super) fn change_lines(changed: &TurnChanges) -> Vec<String> {
     let mut lines: Vec<String> =
         changed.named.iter().map(FileChange::describe_with_lines).collect();
     let more = |all: usize, named: usize, one: &str| match all - named {
@@ -136,7 +136,7 @@ pub(super) fn change_lines(changed: &Changed) -> Vec<String> {
     lines
 }
 
-fn describe_undo(back: &Back) -> String {
+fn describe_undo(back: &Reversal) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let which = if turns.len() == 1 { "Turn" } else { "Turns" };
     let what = if back.redid.is_some() { "put back" } else { "undone" };

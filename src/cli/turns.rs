@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::patch::{Side, coloured, patch, readable, sizes};
 use super::{CliContext, SessionFlag, output, sessions, summary};
-use crate::engine::{TurnDiffs, UndoRequest, Which};
+use crate::engine::{TurnDiffs, TurnSpan, UndoRequest};
 use crate::error::Result;
 use crate::ipc::Request;
 use crate::watch::Stop;
@@ -18,7 +18,7 @@ use crate::workspace::unescaped;
 pub(super) struct Diff {
     /// The turn, or a range such as 3..7 [default: the last turn]
     #[arg(value_name = "SEQ", value_parser = parse_turns)]
-    turns: Option<Which>,
+    turns: Option<TurnSpan>,
     /// Show all turns of the session
     #[arg(long, conflicts_with = "turns")]
     all: bool,
@@ -30,26 +30,26 @@ pub(super) struct Diff {
 }
 
 /// Parses `4`, `3..7`, `3..`, `..7` or `..`.
-fn parse_turns(text: &str) -> std::result::Result<Which, String> {
-    let number = |text: &str| {
+fn parse_turns(text: &str) -> std::result::Result<TurnSpan, String> {
+    let parse = |text: &str| {
         text.parse::<u32>()
             .map_err(|_| format!("'{text}' is not the number of a turn; `deaddrop log` lists them"))
     };
-    let Some((first, last)) = text.split_once("..") else { return number(text).map(Which::One) };
-    let first = if first.is_empty() { 0 } else { number(first)? };
-    let last = if last.is_empty() { u32::MAX } else { number(last)? };
+    let Some((first, last)) = text.split_once("..") else { return parse(text).map(TurnSpan::One) };
+    let first = if first.is_empty() { 0 } else { parse(first)? };
+    let last = if last.is_empty() { u32::MAX } else { parse(last)? };
     if first > last {
         return Err(format!("the range is backwards; use {last}..{first}"));
     }
-    Ok(Which::From(first, last))
+    Ok(TurnSpan::From(first, last))
 }
 
 pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
     let session = sessions::named_or_newest(context, &arguments.session)?;
-    let which = if arguments.all { Some(Which::From(0, u32::MAX)) } else { arguments.turns };
+    let which = if arguments.all { Some(TurnSpan::From(0, u32::MAX)) } else { arguments.turns };
     let turns = TurnDiffs::read(&context.config, &session)?;
-    let shown = turns.shown(which.unwrap_or(Which::Last))?;
-    let (told, ignored) = (shown.told(), shown.ignored());
+    let shown = turns.diff(which.unwrap_or(TurnSpan::Last))?;
+    let (told, ignored) = (shown.summary(), shown.ignored());
     let ui = context.ui.for_results();
     let is_piped = context.ui.results_are_piped();
     for change in &shown.changes {
@@ -63,7 +63,7 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
                 let side = |what: Option<&TreeEntry>| -> Result<Option<Side>> {
                     let executable =
                         matches!(what, Some(TreeEntry::File { mode, .. }) if mode & 0o100 != 0);
-                    Ok(shown.standing(what)?.and_then(|standing| Side::of(standing, executable)))
+                    Ok(shown.content(what)?.and_then(|standing| Side::of(standing, executable)))
                 };
                 let (before, after) = (side(change.before.as_ref())?, side(change.after.as_ref())?);
                 let (before, after) = (before.as_ref(), after.as_ref());

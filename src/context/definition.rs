@@ -5,7 +5,7 @@ use crate::protocol::{Failure, Mistake, Part};
 use crate::text::{count, named, nearest};
 use crate::workspace::Contents;
 
-/// So many definitions are named where it is not clear which is meant.
+/// How many definitions are named if the name is ambiguous.
 const NAMED: usize = 10;
 
 /// The lines of the definition with this name and of the comments directly above it, to be shown with their numbers.
@@ -53,7 +53,7 @@ pub fn find_definition(file: &Contents, name: &str) -> Result<Part, Failure> {
     Err(Failure { of, ..Failure::execution(reason).as_a(mistake) })
 }
 
-/// All definitions of a file, with their names behind those of the definitions around them: `Store.load`.
+/// All definitions of a file with their qualified names: `Store.load`.
 fn qualified(path: &str, text: &Text<'_>) -> Vec<(String, Definition)> {
     let mut around: Vec<(usize, String)> = Vec::new();
     let qualify = |definition: Definition| {
@@ -66,7 +66,7 @@ fn qualified(path: &str, text: &Text<'_>) -> Vec<(String, Definition)> {
     definitions(path, text).into_iter().map(qualify).collect()
 }
 
-/// The first of these definitions with their lines.
+/// Lists the first of these definitions with their lines.
 fn list<'a>(definitions: impl Iterator<Item = &'a (String, Definition)>) -> String {
     let mut all: Vec<String> = definitions
         .map(|(name, Definition { start, end, .. })| format!("{name} (lines {start}-{end})"))

@@ -1,43 +1,44 @@
 //! Chooses the lines that are shown of ranked files. Pure.
 //!
-//! Candidates are small files, definitions and the lines around words of the task. What says most for its tokens comes
-//! first. A file that is shown already needs more for its next lines than one that is not.
+//! Candidates are small files, definitions, and the lines around words of the task. Those with the most value for their
+//! tokens come first. Further lines of a file that is already shown count less.
 
 use std::collections::BTreeMap;
 
 use super::query::Query;
-use super::ranking::Scan;
+use super::ranking::ScannedFile;
 use super::symbols::{Definition, Text};
 use crate::tokens;
 
-/// Files and definitions with at most so many lines are shown whole; of others, so many lines around words of the task.
+/// Files and definitions with at most this many lines are shown completely; of others, this many lines around words of
+/// the task.
 const FILE: usize = 60;
 const BODY: usize = 50;
 const AROUND: usize = 4;
-/// So many first lines are shown of a file that the task names, and so much of what that says counts for its others.
+/// How many first lines of a file that the task names are shown, and the share of that term's value for its other lines.
 const HEAD: usize = 8;
 const ANY: f32 = 0.1;
-/// So many first lines are shown of the changelog: many tasks end with a line there.
+/// How many first lines of the changelog are shown, since many tasks end with a line there.
 const CHANGELOG: usize = 12;
-/// So many lines of comments and attributes belong to a definition.
+/// How many lines of comments and attributes above a definition belong to it.
 const ABOVE: usize = 3;
 
-/// So many files are considered.
+/// How many files are considered.
 pub(super) const FILES: usize = 60;
 
-/// A chunk counts by its file's score to this power, and costs its tokens to that one.
+/// The exponents of a file's score and of a chunk's tokens in the chunk's value.
 const SCORE: f32 = 2.5;
 const COST: f32 = 0.25;
-/// What the best chunk of a file counts more, and each further one less.
+/// The factors for the best chunk of a file and for each further one.
 const FIRST: f32 = 3.0;
 const FURTHER: f32 = 0.95;
-/// What repeated words of a chunk count.
+/// The factor for repeated words of a chunk.
 const REPEATED: f32 = 0.33;
 
-/// Words that say less are no reason to show a line.
+/// The least value of a word for which a line is shown.
 const LEAST: f32 = 0.2;
 
-/// How many tokens the markers of a file are, a number of a line, and a gap.
+/// How many tokens the markers of a file, a line number, and a gap have.
 const MARKERS: usize = 24;
 const NUMBER: usize = 2;
 const LINES_LEFT_OUT: usize = 4;
@@ -49,7 +50,7 @@ struct Chunk {
     first: usize,
     last: usize,
     value: f32,
-    /// About how many tokens they are.
+    /// About how many tokens they have.
     cost: usize,
 }
 
@@ -58,7 +59,7 @@ pub(super) type Excerpts = BTreeMap<usize, Option<Vec<(usize, usize)>>>;
 
 /// Chooses about `room` tokens of these files, which are sorted by their scores.
 pub(super) fn choose(
-    files: &[Scan],
+    files: &[ScannedFile],
     texts: &[&[u8]],
     scores: &[f32],
     rarity: &[f32],
@@ -85,7 +86,7 @@ pub(super) fn choose(
         // Files without a word of the task are outlined.
         all.retain(|chunk| chunk.value > 0.0);
     }
-    let changelog = files.iter().position(Scan::is_changelog).map(|file| {
+    let changelog = files.iter().position(ScannedFile::is_changelog).map(|file| {
         let text = Text::new(texts[file]);
         let last = text.count().min(CHANGELOG);
         Chunk { file, first: 1, last, value: 0.0, cost: cost(&text, 1, last, false) }
@@ -107,7 +108,7 @@ pub(super) fn choose(
     ranges.collect()
 }
 
-/// Sorted ranges, with those joined that touch, or are one line apart: that is not worth a mark.
+/// Joins sorted ranges that touch or are one line apart, since a mark would be as long as that line.
 fn merged(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let mut merged: Vec<(usize, usize)> = Vec::new();
     for &(first, last) in ranges {
@@ -119,10 +120,10 @@ fn merged(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     merged
 }
 
-/// What may be shown of a file.
-fn chunks(n: usize, file: &Scan, text: &Text<'_>, rarity: &[f32]) -> Vec<Chunk> {
+/// The candidate chunks of a file.
+fn chunks(n: usize, file: &ScannedFile, text: &Text<'_>, rarity: &[f32]) -> Vec<Chunk> {
     let all = text.count();
-    // All of a file that the task names may matter.
+    // Any part of a file that the task names may matter.
     let named = if file.is_named { rarity[Query::PATH] * ANY } else { 0.0 };
     let chunk = |first, last, is_whole: bool| {
         let cost = cost(text, first, last, is_whole);
@@ -134,7 +135,7 @@ fn chunks(n: usize, file: &Scan, text: &Text<'_>, rarity: &[f32]) -> Vec<Chunk> 
     let mut taken = vec![false; all + 2];
     let mut chunks = Vec::new();
     if file.is_named {
-        // The beginning tells the columns or keys of data, and the marker how many lines there are.
+        // The beginning shows the columns or keys of data, and the marker the number of lines.
         chunks.push(Chunk { value: rarity[Query::PATH], ..chunk(1, all.min(HEAD), false) });
     }
     let mut end = 0;
@@ -171,7 +172,7 @@ fn chunks(n: usize, file: &Scan, text: &Text<'_>, rarity: &[f32]) -> Vec<Chunk> 
     chunks
 }
 
-/// About how many tokens these lines are, with numbers if the file is not shown whole.
+/// About how many tokens these lines have, with line numbers if the file is not shown completely.
 fn cost(text: &Text<'_>, first: usize, last: usize, is_whole: bool) -> usize {
     let numbers = if is_whole { 0 } else { NUMBER * (last + 1 - first) + LINES_LEFT_OUT };
     tokens::estimate(&String::from_utf8_lossy(text.range(first, last))).likely + numbers
@@ -182,7 +183,7 @@ fn lines_of(definition: &Definition) -> (usize, usize) {
     (definition.start.max(definition.line.saturating_sub(ABOVE)), definition.end)
 }
 
-/// What the terms in these lines say.
+/// The value of the terms in these lines.
 pub(super) fn value(hits: &[(usize, usize)], first: usize, last: usize, rarity: &[f32]) -> f32 {
     let from = hits.partition_point(|(line, _)| *line < first);
     let here = hits[from..].iter().take_while(|(line, _)| *line <= last);
@@ -198,7 +199,7 @@ mod tests {
 
     fn chosen(task: &str, text: &str, room: usize) -> Excerpts {
         let query = Query::new(task);
-        let scans = [Scan::new("a.py", text.as_bytes(), "", &query)];
+        let scans = [ScannedFile::new("a.py", text.as_bytes(), "", &query)];
         let texts = [text.as_bytes()];
         let (scores, rarity) = rank(&scans, &texts, &query);
         choose(&scans, &texts, &scores, &rarity, room)

@@ -1,9 +1,9 @@
-//! What the first outbox shows of the workspace: files that the person named, then those that the task needs, whole or
-//! in excerpts, and an outline of further ones. Pure, and the same for the same files.
+//! Chooses what the first outbox shows of the workspace: files that the person named, then those that the task needs,
+//! completely or in excerpts, and an outline of further ones. Pure and deterministic.
 //!
-//! [`candidates`] chooses by path what is read. [`Offered`] ranks what was read (`query`, `symbols`, `ranking`), and
-//! chooses what fits the room (`excerpts`, `outline`). What should not leave the machine unasked is never among it
-//! unless the person named it, nor what is in a folder whose name begins with a dot.
+//! [`candidates`] chooses by path which files are read. [`Offered`] ranks them (`query`, `symbols`, `ranking`), and
+//! chooses what fits (`excerpts`, `outline`). Private files and files in folders whose names begin with a dot are left out
+//! unless the person named them.
 
 #![expect(clippy::cast_precision_loss, reason = "scores are rough")]
 
@@ -20,18 +20,18 @@ use std::thread;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::secrets::is_secret_file;
-use crate::session::Offer;
+use crate::session::FilePatterns;
 use crate::tokens;
 use crate::workspace::Contents;
 pub use definition::find_definition;
 pub use near::{
-    Way, excerpt_path, files_with_lines, named_by_person, newest, shows_contents, ways,
+    NearPlace, excerpt_path, files_with_lines, named_by_person, near_places, newest, shows_contents,
 };
 pub use outline::Outlined;
 use query::Query;
-use ranking::{Kind, Scan};
+use ranking::{PathKind, ScannedFile};
 
-/// The most bytes that are read to rank files, all together and of one file that nobody named.
+/// The most bytes that are read to rank files: in total, and of one file that the person did not name.
 const ALL_BYTES: u64 = 50 << 20;
 const FILE_BYTES: u64 = 1 << 20;
 
@@ -42,14 +42,14 @@ pub struct Candidate<'a> {
     pub path: &'a str,
     /// Its size in bytes.
     pub size: u64,
-    /// Whether the person named it to be shown.
+    /// Whether the person included it.
     pub included: bool,
 }
 
-/// Whether a pattern of the person's can be read.
+/// Checks a pattern of the person.
 ///
 /// # Errors
-/// Why not.
+/// Why it is invalid.
 pub fn check_pattern(pattern: &str) -> Result<(), String> {
     matcher(pattern).map(drop)
 }
@@ -64,16 +64,16 @@ fn matcher(pattern: &str) -> Result<Gitignore, String> {
     }
 }
 
-/// Chooses at most `most` of the files of `listed` (paths from the root and sizes in bytes) for the first outbox of a
-/// session with this task: first those that the person named to be shown, in the order of the patterns, then those
-/// whose paths the task names, then sources, tests, prose and others.
+/// Chooses at most `most` files of `listed` (paths from the root and sizes in bytes) for the first outbox of a session
+/// with this task: first those that the person included, in the order of the patterns, then those whose paths the task
+/// names, then sources, tests, prose and others.
 pub fn candidates<'a>(
     listed: impl Iterator<Item = (&'a str, u64)>,
     task: &str,
-    offer: &Offer,
+    offer: &FilePatterns,
     most: usize,
 ) -> Vec<Candidate<'a>> {
-    // What cannot be read was refused when the session began.
+    // Invalid patterns were rejected when the session began.
     let matchers = |patterns: &[String]| -> Vec<Gitignore> {
         patterns.iter().filter_map(|pattern| matcher(pattern).ok()).collect()
     };
@@ -91,7 +91,7 @@ pub fn candidates<'a>(
         if pattern.is_none() && (is_private(path) || size > FILE_BYTES && !is_named) {
             continue;
         }
-        let rank = (pattern.unwrap_or(usize::MAX), !is_named, Kind::of(path));
+        let rank = (pattern.unwrap_or(usize::MAX), !is_named, PathKind::of(path));
         found.push((rank, path.matches('/').count(), size, path, pattern.is_some()));
     }
     found.sort_unstable();
@@ -105,7 +105,7 @@ pub fn candidates<'a>(
     found.into_iter().map(candidate).filter(fits).take(most).collect()
 }
 
-/// Whether a file is shown to nobody who did not ask for it.
+/// Whether a file is shown only if the person includes it or the model requests it.
 fn is_private(path: &str) -> bool {
     let (folders, _) = path.rsplit_once('/').unwrap_or_default();
     folders.split('/').any(|folder| folder.starts_with('.')) || is_secret_file(path)
@@ -114,19 +114,19 @@ fn is_private(path: &str) -> bool {
 /// Files that the first outbox may show, read and ranked.
 #[derive(Debug, Default)]
 pub struct Offered {
-    /// Those that the person named.
+    /// The files that the person included.
     pub included: Vec<Contents>,
-    /// The best of the others, the best first.
+    /// The best other files, the best first.
     pub ranked: Vec<Contents>,
-    /// What is known of these.
-    scans: Vec<Scan>,
+    /// The scans of these.
+    scans: Vec<ScannedFile>,
     scores: Vec<f32>,
     rarity: Vec<f32>,
-    /// About how many tokens they are.
+    /// About how many tokens they have.
     tokens: usize,
     /// How many more there are.
     left_out: usize,
-    /// How many files of the workspace are not empty, and not known to be something else than text.
+    /// How many files of the workspace are not empty, and not known to be binary.
     pub listed: usize,
 }
 
@@ -134,11 +134,11 @@ pub struct Offered {
 pub type Choice = (usize, Option<Vec<(usize, usize)>>);
 
 impl Offered {
-    /// Ranks the files that nobody named, of which `listed` are in the workspace. `commits` are the newest ones as
-    /// [`Runner::commits`](crate::runner::Runner::commits) tells them.
+    /// Ranks the files `others`, which the person did not include. `commits` are the newest ones as
+    /// [`Runner::commits`](crate::runner::Runner::commits) returns them.
     ///
     /// # Panics
-    /// Never: what its threads do is pure.
+    /// Never: its threads are pure.
     pub fn new(
         task: &str,
         included: Vec<Contents>,
@@ -150,11 +150,11 @@ impl Offered {
         let scan = |file: &Contents| {
             let path = file.path.as_str();
             let subjects = subjects.get(path).map_or("", String::as_str);
-            Scan::new(path, &file.bytes, subjects, &query)
+            ScannedFile::new(path, &file.bytes, subjects, &query)
         };
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let share = others.len().div_ceil(threads).max(1);
-        let scans: Vec<Scan> = thread::scope(|scope| {
+        let scans: Vec<ScannedFile> = thread::scope(|scope| {
             let scans = |files: &'_ [Contents]| files.iter().map(scan).collect::<Vec<_>>();
             let started: Vec<_> =
                 others.chunks(share).map(|files| scope.spawn(move || scans(files))).collect();
@@ -164,12 +164,12 @@ impl Offered {
         let (scores, rarity) = ranking::rank(&scans, &texts, &query);
         let mut order = ranking::order(&scores);
         if let Some(changelog) = order.iter().position(|n| scans[*n].is_changelog()) {
-            // It is shown, however little the task says of it.
+            // It is shown even if the task does not mention it.
             let last = changelog.min(excerpts::FILES - 1);
             order[last..=changelog].rotate_right(1);
         }
         let left_out = order.len().saturating_sub(excerpts::FILES);
-        let mut files: Vec<Option<(Contents, Scan)>> =
+        let mut files: Vec<Option<(Contents, ScannedFile)>> =
             others.into_iter().zip(scans).map(Some).collect();
         let order = &order[..order.len().min(excerpts::FILES)];
         let (ranked, scans) = order.iter().filter_map(|n| files[*n].take()).unzip();
@@ -181,13 +181,13 @@ impl Offered {
         offered
     }
 
-    /// All files, if they have about `room` tokens at most.
+    /// All files, if they fit into about `room` tokens.
     pub fn all(&self, room: usize) -> Option<Vec<Choice>> {
         let fit = self.left_out == 0 && self.tokens <= room;
         fit.then(|| (0..self.ranked.len()).map(|file| (file, None)).collect())
     }
 
-    /// About `room` tokens of what the task needs most, the best files first.
+    /// About `room` tokens of the files that the task needs most, the best first.
     pub fn choose(&self, room: usize) -> Vec<Choice> {
         self.all(room).unwrap_or_else(|| {
             let texts: Vec<&[u8]> = self.ranked.iter().map(|file| file.bytes.as_slice()).collect();
@@ -196,7 +196,7 @@ impl Offered {
         })
     }
 
-    /// An outline of what is not shown: further definitions of excerpted files, then other files, the best first.
+    /// An outline of the rest: further definitions of excerpted files, then other files, the best first.
     pub fn outline(&self, shown: &[Choice]) -> impl Iterator<Item = Outlined<'_>> {
         let excerpted = shown.iter().filter_map(|(file, ranges)| Some((*file, ranges.as_deref()?)));
         let excerpted = excerpted.take(outline::EXCERPTED);

@@ -1,4 +1,4 @@
-//! Which files are near to the work of a session: those of the newest results, and those that the person named.
+//! The files near to the work of a session: those of the newest results, and those that the person named.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -11,7 +11,7 @@ const NEWEST: usize = 100;
 /// How many words of the task are examined, and how many files they may name without a folder.
 const WORDS: usize = 2_000;
 const BY_NAME: usize = 20;
-/// Marks that may be part of a file's name, and may surround it in a text.
+/// Marks that may be part of a file's name, and may also surround it in a text.
 const RARE: [char; 6] = ['+', '@', '$', '#', '~', '%'];
 
 /// The paths of the newest results, the last ones first.
@@ -51,34 +51,34 @@ fn named<'w>(texts: impl Iterator<Item = &'w str>, picture: &Picture<'w>) -> Vec
     found
 }
 
-/// What leads to the work, or belongs to it.
+/// A place that leads to the work or belongs to it.
 #[derive(Debug, Clone, Copy)]
-pub struct Way {
+pub struct NearPlace {
     /// The number of the first path near to the work that it is or leads to, from 1; 0 for the root.
     pub rank: usize,
     /// How many levels it is above the nearest one.
     pub distance: usize,
 }
 
-/// What leads to these paths: themselves, and the existing folders above them.
-pub fn ways(picture: &Picture<'_>, near: &[&str]) -> HashMap<String, Way> {
+/// The places that lead to these paths: the paths themselves, and the existing folders above them.
+pub fn near_places(picture: &Picture<'_>, near: &[&str]) -> HashMap<String, NearPlace> {
     let distance = if near.is_empty() { 0 } else { usize::MAX };
-    let mut ways = HashMap::from([(String::new(), Way { rank: 0, distance })]);
+    let mut near_places = HashMap::from([(String::new(), NearPlace { rank: 0, distance })]);
     for (path, rank) in near.iter().zip(1..) {
         let whole = format!("{path}/");
         let folders = memchr::memchr_iter(b'/', whole.as_bytes()).map(|slash| &whole[..=slash]);
         let folders = folders.take_while(|folder| !picture.below(folder).is_empty());
         let folders: Vec<&str> = std::iter::once("").chain(folders).collect();
         for (distance, folder) in folders.into_iter().rev().enumerate() {
-            let way = ways.entry(folder.to_owned()).or_insert(Way { rank, distance });
+            let way = near_places.entry(folder.to_owned()).or_insert(NearPlace { rank, distance });
             way.distance = way.distance.min(distance);
         }
-        ways.entry((*path).to_owned()).or_insert(Way { rank, distance: 0 });
+        near_places.entry((*path).to_owned()).or_insert(NearPlace { rank, distance: 0 });
     }
-    ways
+    near_places
 }
 
-/// The files of which the newest results show lines. To remove secrets from these, the whole files are needed.
+/// The files whose lines the newest results show. The whole files are needed to redact these lines.
 pub fn files_with_lines(session: &Session) -> BTreeSet<RelPath> {
     let paths = session.last_results.iter().flat_map(|outcome| match &outcome.detail {
         Detail::Found { hits, .. } => {

@@ -1,12 +1,12 @@
-//! The outline of a file that is not shown whole: its definitions that have most to do with the task. Pure.
+//! The outline of a file that is not shown completely: the definitions that match the task best. Pure.
 
 use super::excerpts::value;
-use super::ranking::Scan;
+use super::ranking::ScannedFile;
 use super::symbols::Definition;
 
-/// Of so many files with excerpts further definitions are named.
+/// For how many files with excerpts further definitions are named.
 pub(super) const EXCERPTED: usize = 5;
-/// So many definitions of a file are named.
+/// How many definitions of a file are named.
 const NAMED: usize = 4;
 
 /// A file, and some of its definitions in the order of their lines.
@@ -19,8 +19,8 @@ pub struct Outlined<'a> {
 }
 
 impl<'a> Outlined<'a> {
-    /// An outline of what these ranges of lines do not show of a file.
-    pub(super) fn new(scan: &'a Scan, shown: &[(usize, usize)], rarity: &[f32]) -> Self {
+    /// An outline of the rest of a file, of which these ranges of lines are shown.
+    pub(super) fn new(scan: &'a ScannedFile, shown: &[(usize, usize)], rarity: &[f32]) -> Self {
         let is_shown = |found: &&Definition| {
             shown.iter().any(|(first, last)| (first..=last).contains(&&found.line))
         };
@@ -55,7 +55,7 @@ mod tests {
         let query = Query::new("Let the parser stop");
         let text =
             "def parse():\n    stop()\n\ndef other():\n    x()\n\ndef parse_all():\n    parse()\n";
-        let scan = Scan::new("a.py", text.as_bytes(), "", &query);
+        let scan = ScannedFile::new("a.py", text.as_bytes(), "", &query);
         let rarity = vec![1.0; query.weights().len()];
         let named = |shown: &[(usize, usize)]| {
             let outlined = Outlined::new(&scan, shown, &rarity);

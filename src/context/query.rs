@@ -1,4 +1,4 @@
-//! What a task says about files: words, neighbouring words, paths, and lines of files. Pure.
+//! The search terms of a task: words, neighbouring words, paths, and lines of files. Pure.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,17 +7,17 @@ use regex::Regex;
 
 use super::near::words;
 
-/// Words that say nothing about files, and, after a line `=`, words that say what is to be done.
+/// Stop words and, after a line `=`, words for actions.
 const EMPTY_WORDS: &str = include_str!("data/empty_words.txt");
 
-/// The weights of words: of those that say what is to be done, of those that look like code, of others beside it.
+/// The weights of words for actions, and of words that look like code. Other words have the weight 1.
 const ACTION: f32 = 0.25;
 const CODE: f32 = 1.5;
-/// What a whole identifier weighs, beside its words.
+/// The weight of a whole identifier, in addition to its words.
 const IDENTIFIER: f32 = 2.0;
-/// What two neighbouring words weigh, as part of the lighter one.
+/// The weight of two neighbouring words, as a share of the lighter one.
 const PAIR: f32 = 0.7;
-/// What weighs that the task names the path of a file, one of its lines, or a definition in it.
+/// The weight of a path, a line, or a definition that the task names.
 const NAMED: f32 = 4.0;
 
 /// The most terms of a task.
@@ -27,16 +27,16 @@ const TASK: usize = 100_000;
 /// How many bytes may be between neighbouring words.
 const GAP: usize = 3;
 
-/// The terms that files are ranked by. A term is a word, two neighbouring words, a path, or a line of a file; it is
-/// known by its number.
+/// The terms that files are ranked by, each identified by a number. A term is a word, two neighbouring words, a path, or a
+/// line of a file.
 #[derive(Debug)]
 pub(super) struct Query {
     weights: Vec<f32>,
     words: HashMap<Vec<u8>, usize>,
     pairs: HashMap<(usize, usize), usize>,
-    /// Identifiers that the task names whole, in lower case.
+    /// Whole identifiers that the task names, in lower case.
     identifiers: HashMap<Vec<u8>, usize>,
-    /// Whether a word begins with these two letters. Others need not be looked up.
+    /// Whether any word of the task begins with these two letters. Other words need not be looked up.
     beginnings: Vec<bool>,
     /// Paths or names of files, in lower case.
     paths: Vec<String>,
@@ -68,8 +68,7 @@ impl Query {
         query
     }
 
-    /// Adds the words that can only be identifiers: `max_depth`, `maxDepth`, and what stands in backticks or before a
-    /// parenthesis.
+    /// Adds words that can only be identifiers: `max_depth`, `maxDepth`, and words in backticks or before a parenthesis.
     fn add_identifiers(&mut self, task: &str) {
         static CALL: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"`([\w.:]+)`|(\w+)\(").expect("it is a constant"));
@@ -155,7 +154,7 @@ impl Query {
         self.paths.iter().any(|named| is_end(named, &path))
     }
 
-    /// The lines that it names of the file with this path.
+    /// The lines of the file with this path that the task names.
     pub(super) fn lines<'q>(&'q self, path: &str) -> impl Iterator<Item = usize> + use<'q> {
         let path = path.to_lowercase();
         self.places.iter().filter(move |(named, _)| is_end(named, &path)).map(|(_, line)| *line)

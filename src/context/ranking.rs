@@ -1,41 +1,41 @@
-//! Ranks files by what a task says: by the words of paths, definitions and texts (BM25F), by what the best files refer
-//! to (`PageRank`), and tests with their sources. Pure, and the same for the same files.
+//! Ranks files for a task: by the words in paths, definitions and texts (BM25F), by the references of the best files
+//! (`PageRank`), and tests together with their sources. Pure and deterministic.
 
 use std::collections::HashMap;
 
 use super::query::{Query, identifiers, parts};
 use super::symbols::{Definition, Text, definitions};
 
-/// How much a word counts in a path, in the name of a definition, and in the subject of a commit that changed the
-/// file; in the text it counts once.
+/// The weight of a word in a path, in the name of a definition, and in the subject of a commit that changed the file. A
+/// word in the text has the weight 1.
 const IN_PATH: f32 = 6.0;
 const IN_NAME: f32 = 2.0;
 const IN_SUBJECT: f32 = 0.5;
-/// A commit that changed more files says little about each.
+/// Commits that changed more files are ignored, since they say little about each.
 const CHANGED: usize = 20;
 /// The constants of BM25.
 const K1: f32 = 1.2;
 const B: f32 = 0.5;
 
-/// The best files, whose references count, and what these add to the score of a file at most, as part of the best.
+/// How many of the best files' references count, and the most that these add to a score, as a share of the best score.
 const SEEDS: usize = 15;
 const REFERENCES: f32 = 0.2;
-/// A name with more definitions says nothing about which is meant.
+/// A name with more definitions is ambiguous and ignored.
 const OWNERS: usize = 5;
-/// How often references are followed, and how much of the score follows them.
+/// How many times references are followed, and the share of the score that follows them.
 const STEPS: usize = 3;
 const DAMPING: f32 = 0.5;
 
-/// A test takes over so much of what its source is ahead, and the reverse. Larger groups of files with the same name
-/// are something else.
+/// The share of the difference that a test gains from its better source, and vice versa. Larger groups of files with the
+/// same name are not tests and sources.
 const COMPANION: f32 = 0.5;
 const COMPANIONS: usize = 6;
 
-/// A file, as far as a task is concerned.
+/// A file, scanned for the terms of a task.
 #[derive(Debug)]
-pub(super) struct Scan {
+pub(super) struct ScannedFile {
     pub(super) path: String,
-    pub(super) kind: Kind,
+    pub(super) kind: PathKind,
     pub(super) definitions: Vec<Definition>,
     /// Whether the task names it.
     pub(super) is_named: bool,
@@ -47,24 +47,24 @@ pub(super) struct Scan {
     length: f32,
 }
 
-/// What a file is, by its path.
+/// The kind of a file, by its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum PathKind {
     Source,
     Test,
     Prose,
-    /// What is written by programs, or only ever grows.
+    /// Written by programs, or only ever growing.
     Record,
 }
 
-/// Words of the names of files in which changes are noted.
+/// Words in the names of changelogs.
 const CHANGELOG: &str = "changelog changes history news";
 
-/// Words of the names and folders of tests and the like.
+/// Words in the names and folders of tests, examples and similar files.
 const TESTS: &str =
     "test tests spec specs testing fixtures example examples bench benches benchmarks";
 
-impl Kind {
+impl PathKind {
     pub(super) fn of(path: &str) -> Self {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         let (stem, ending) = name.split_once('.').unwrap_or((name, ""));
@@ -97,8 +97,8 @@ impl Kind {
     }
 }
 
-impl Scan {
-    /// A file, and the subjects of the commits that changed it.
+impl ScannedFile {
+    /// Scans a file; `subjects` are those of the commits that changed it.
     pub(super) fn new(path: &str, bytes: &[u8], subjects: &str, query: &Query) -> Self {
         let text = Text::new(bytes);
         let definitions = definitions(path, &text);
@@ -115,22 +115,22 @@ impl Scan {
         let named = definitions.iter().filter(|found| query.names_definition(&found.name));
         let named = named.map(|found| (found.line, Query::DEFINITION));
         let mut hits: Vec<(usize, usize)> = lines.chain(named).collect();
-        query.find(bytes, |term, at| hits.push((text.at(at), term)));
+        query.find(bytes, |term, at| hits.push((text.line_at(at), term)));
         hits.sort_unstable();
         hits.iter().for_each(|(_, term)| counts[*term][2] += 1.0);
-        let (kind, length) = (Kind::of(path), bytes.len() as f32);
+        let (kind, length) = (PathKind::of(path), bytes.len() as f32);
         Self { path: path.to_owned(), kind, definitions, is_named, hits, counts, length }
     }
 }
 
-impl Scan {
-    /// Whether all changes of the project are noted in this file.
+impl ScannedFile {
+    /// Whether this is the project's changelog.
     pub(super) fn is_changelog(&self) -> bool {
         let stem = self.path.split('.').next().unwrap_or_default();
         CHANGELOG.split(' ').any(|name| name.eq_ignore_ascii_case(stem))
     }
 
-    /// The score of a file of which the task says nothing.
+    /// The score of a file that no term of the task occurs in.
     fn prior(&self) -> f32 {
         self.kind.factor() / (1.0 + self.path.matches('/').count() as f32)
     }
@@ -150,8 +150,8 @@ pub(super) fn subjects(commits: &str) -> HashMap<&str, String> {
     subjects
 }
 
-/// Returns the score of each file, and how much each term says.
-pub(super) fn rank(files: &[Scan], texts: &[&[u8]], query: &Query) -> (Vec<f32>, Vec<f32>) {
+/// The score of each file, and the rarity of each term.
+pub(super) fn rank(files: &[ScannedFile], texts: &[&[u8]], query: &Query) -> (Vec<f32>, Vec<f32>) {
     let all = files.len() as f32;
     let rarity = query.weights().iter().enumerate().map(|(term, weight)| {
         let having =
@@ -161,7 +161,7 @@ pub(super) fn rank(files: &[Scan], texts: &[&[u8]], query: &Query) -> (Vec<f32>,
     });
     let rarity: Vec<f32> = rarity.collect();
     let average = files.iter().map(|file| file.length).sum::<f32>() / all.max(1.0);
-    let score = |file: &Scan| {
+    let score = |file: &ScannedFile| {
         let length = 1.0 - B + B * file.length / average.max(1.0);
         let terms = file.counts.iter().zip(&rarity).map(|([path, name, text, subject], rarity)| {
             let text = (IN_NAME * name + text) / length;
@@ -172,25 +172,25 @@ pub(super) fn rank(files: &[Scan], texts: &[&[u8]], query: &Query) -> (Vec<f32>,
     };
     let mut scores: Vec<f32> = files.iter().map(score).collect();
     if scores.iter().all(|score| *score == 0.0) {
-        // The task says nothing about files: what is near to the root says most about the project.
-        scores = files.iter().map(Scan::prior).collect();
+        // No term of the task occurs in any file. Files near to the root say most about the project.
+        scores = files.iter().map(ScannedFile::prior).collect();
     }
     add_references(files, texts, &mut scores);
     add_companions(files, &mut scores);
     (scores, rarity)
 }
 
-/// The numbers of the files, the best first.
+/// The indices of the files, the best first.
 pub(super) fn order(scores: &[f32]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
     order
 }
 
-/// Adds what the best files refer to by the names of definitions: personalised `PageRank` with the scores as its start.
-fn add_references(files: &[Scan], texts: &[&[u8]], scores: &mut [f32]) {
+/// Raises files whose definitions the best files refer to: personalised `PageRank` with the scores as its start.
+fn add_references(files: &[ScannedFile], texts: &[&[u8]], scores: &mut [f32]) {
     let mut owners: HashMap<&[u8], Vec<usize>> = HashMap::new();
-    for (n, file) in files.iter().enumerate().filter(|(_, file)| file.kind <= Kind::Test) {
+    for (n, file) in files.iter().enumerate().filter(|(_, file)| file.kind <= PathKind::Test) {
         for definition in &file.definitions {
             let owners = owners.entry(definition.name.as_bytes()).or_default();
             if owners.last() != Some(&n) {
@@ -229,7 +229,7 @@ fn links(file: usize, text: &[u8], owners: &HashMap<&[u8], Vec<usize>>) -> Vec<(
     }
     let mut links: HashMap<usize, f32> = HashMap::new();
     let mut uses: Vec<(&[u8], f32)> = uses.into_iter().collect();
-    // Sums depend on the order.
+    // Sums of floating-point numbers depend on the order.
     uses.sort_unstable_by_key(|(name, _)| *name);
     for (name, count) in uses {
         let is_compound = parts(name).nth(1).is_some();
@@ -245,9 +245,9 @@ fn links(file: usize, text: &[u8], owners: &HashMap<&[u8], Vec<usize>>) -> Vec<(
 }
 
 /// Raises tests with their sources, and sources with their tests: those whose names differ only in that.
-fn add_companions(files: &[Scan], scores: &mut [f32]) {
+fn add_companions(files: &[ScannedFile], scores: &mut [f32]) {
     let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
-    for (n, file) in files.iter().enumerate().filter(|(_, file)| file.kind <= Kind::Test) {
+    for (n, file) in files.iter().enumerate().filter(|(_, file)| file.kind <= PathKind::Test) {
         let name = file.path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
         let stem = name.split('.').next().unwrap_or_default();
         let stem = ["test_", "test-"].iter().fold(stem, |stem, mark| stem.trim_start_matches(mark));
@@ -272,8 +272,10 @@ mod tests {
     /// The paths, the best first.
     fn ranked(task: &str, files: &[(&str, &str)]) -> Vec<String> {
         let query = Query::new(task);
-        let scans: Vec<Scan> =
-            files.iter().map(|(path, text)| Scan::new(path, text.as_bytes(), "", &query)).collect();
+        let scans: Vec<ScannedFile> = files
+            .iter()
+            .map(|(path, text)| ScannedFile::new(path, text.as_bytes(), "", &query))
+            .collect();
         let texts: Vec<&[u8]> = files.iter().map(|(_, text)| text.as_bytes()).collect();
         let (scores, _) = rank(&scans, &texts, &query);
         order(&scores)
@@ -328,7 +330,8 @@ mod tests {
         assert!(subjects(&format!(">Reformat\n\n{many}")).is_empty());
         let query = Query::new("Let the parser stop");
         let scans = [("x.py", ""), ("y.py", found["b c.py"].as_str())];
-        let scans = scans.map(|(path, subjects)| Scan::new(path, b"x = 1\n", subjects, &query));
+        let scans =
+            scans.map(|(path, subjects)| ScannedFile::new(path, b"x = 1\n", subjects, &query));
         let (scores, _) = rank(&scans, &[&b"x = 1\n"[..]; 2], &query);
         assert_eq!(order(&scores), [1, 0]);
     }
@@ -336,19 +339,19 @@ mod tests {
     #[test]
     fn kinds_of_files() {
         for (path, kind) in [
-            ("src/lib.rs", Kind::Source),
-            ("tests/lib.rs", Kind::Test),
-            ("src/lib_test.go", Kind::Test),
-            ("GsonTest.java", Kind::Test),
-            ("src/latest.rs", Kind::Source),
-            ("docs/use.md", Kind::Prose),
-            ("README", Kind::Prose),
-            ("Cargo.lock", Kind::Record),
-            ("package-lock.json", Kind::Record),
-            ("CHANGELOG.md", Kind::Record),
-            ("dist/app.min.js", Kind::Record),
+            ("src/lib.rs", PathKind::Source),
+            ("tests/lib.rs", PathKind::Test),
+            ("src/lib_test.go", PathKind::Test),
+            ("GsonTest.java", PathKind::Test),
+            ("src/latest.rs", PathKind::Source),
+            ("docs/use.md", PathKind::Prose),
+            ("README", PathKind::Prose),
+            ("Cargo.lock", PathKind::Record),
+            ("package-lock.json", PathKind::Record),
+            ("CHANGELOG.md", PathKind::Record),
+            ("dist/app.min.js", PathKind::Record),
         ] {
-            assert_eq!(Kind::of(path), kind, "{path}");
+            assert_eq!(PathKind::of(path), kind, "{path}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The definitions of a file: what is defined on which lines. Pure.
+//! The definitions of a file and their lines. Pure.
 //!
-//! They are found by the patterns of `data/symbols.txt`, not by grammars, and end where the indentation says: a
-//! pattern is a line for each language, and a line that it misunderstands costs a little room, and nothing else.
+//! They are found by the patterns of `data/symbols.txt`, not by grammars, and end by indentation. A pattern is a line for
+//! each language, and a misunderstood line only wastes a little room.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -9,9 +9,9 @@ use regex::bytes::{Regex, RegexBuilder};
 
 const TABLE: &str = include_str!("data/symbols.txt");
 
-/// Longer names are none.
+/// The longest name of a definition, in bytes.
 const NAME: usize = 120;
-/// A tab is as many blanks.
+/// The width of a tab.
 const TAB: usize = 4;
 
 /// A definition in a file. Lines count from 1.
@@ -62,19 +62,19 @@ impl<'t> Text<'t> {
     }
 
     /// The number of the line with this byte.
-    pub(super) fn at(&self, offset: usize) -> usize {
+    pub(super) fn line_at(&self, offset: usize) -> usize {
         self.starts.partition_point(|start| *start <= offset)
     }
 }
 
 /// A language of the table.
 struct Language {
-    /// Endings or names of its files.
+    /// Extensions or names of its files.
     files: Vec<&'static str>,
     /// Whether definitions are headings.
     is_prose: bool,
     patterns: Vec<&'static str>,
-    /// All patterns as one, made when a file needs it.
+    /// All patterns as one, compiled when a file needs it.
     regex: OnceLock<Regex>,
 }
 
@@ -106,13 +106,13 @@ impl Language {
     }
 }
 
-/// The definitions of the file with this path, by their lines; none if its language is not known.
+/// The definitions of the file with this path, by their lines; none if its language is unknown.
 pub fn definitions(path: &str, text: &Text<'_>) -> Vec<Definition> {
     let Some(language) = Language::of(path) else { return Vec::new() };
     let mut found: Vec<Definition> = Vec::new();
     for captures in language.regex().captures_iter(text.bytes) {
         let Some(name) = captures.iter().skip(1).flatten().next() else { continue };
-        let line = text.at(name.start());
+        let line = text.line_at(name.start());
         let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
         if name.len() > NAME || is_keyword(&name) {
             continue;
@@ -125,7 +125,7 @@ pub fn definitions(path: &str, text: &Text<'_>) -> Vec<Definition> {
         let start = if language.is_prose { line } else { above(text, line) };
         let end = if language.is_prose { text.count() } else { end(text, line, depth) };
         if language.is_prose {
-            // A heading ends what is not above it.
+            // A heading ends earlier headings of the same or a deeper level.
             let ended = found.iter_mut().rev().take_while(|other| other.end == text.count());
             ended.filter(|other| other.depth >= depth).for_each(|other| other.end = line - 1);
         }
@@ -134,7 +134,7 @@ pub fn definitions(path: &str, text: &Text<'_>) -> Vec<Definition> {
     found
 }
 
-/// Whether a word begins a statement that looks like a definition: `if (x) {`.
+/// Whether a word is a keyword of a statement that looks like a definition: `if (x) {`.
 fn is_keyword(name: &str) -> bool {
     const KEYWORDS: &str = "if for while switch catch return else do with function match sizeof defined await typeof elif";
     KEYWORDS.split(' ').any(|keyword| keyword == name)
@@ -179,7 +179,7 @@ fn end(text: &Text<'_>, line: usize, depth: usize) -> usize {
             same if same == depth && *first == b'{' => last = number,
             same if same == depth && b"})]".contains(first) => {
                 last = number;
-                // `) {` goes on.
+                // `) {` continues the definition.
                 if !b"{(:,".contains(end) {
                     return last;
                 }
@@ -236,7 +236,10 @@ mod tests {
             (text.count(), text.line(2), text.line(3), text.line(4), text.line(5)),
             (4, &b"b"[..], &b""[..], &b"c"[..], &b""[..])
         );
-        assert_eq!((text.at(0), text.at(2), text.at(6), text.at(7)), (1, 2, 3, 4));
+        assert_eq!(
+            (text.line_at(0), text.line_at(2), text.line_at(6), text.line_at(7)),
+            (1, 2, 3, 4)
+        );
         assert_eq!(Text::new(b"").count(), 0);
     }
 }

@@ -1,5 +1,5 @@
-//! The clipboard beside the daemon: each new outbox is put there, and a reply that comes there is put
-//! into the inbox. All that takes time is done elsewhere; a turn waits for none of it.
+//! The daemon's use of the clipboard: copies each new outbox to it, and moves replies from it into the inbox. Other threads
+//! access the clipboard, so that no turn waits for it.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -7,26 +7,26 @@ use std::time::Duration;
 
 use super::Serve;
 use super::sessions::Sessions;
-use crate::admission::{self, Admission, Given};
+use crate::admission::{self, Admission, ReplyOptions};
 use crate::atomic;
 use crate::clipboard::{ClipboardEvent, ClipboardSetup, ClipboardWatcher, Copier, CopyResult};
 use crate::engine::{Engine, pasted_outbox};
 use crate::error::Result;
 use crate::event::{ClipboardNews, Event, Observer};
-use crate::outbox::{OutboxForm, holds_outbox};
+use crate::outbox::{OutboxForm, contains_outbox};
 use crate::program::Programs;
 use crate::protocol::{Address, ParsedReply};
 use crate::session::Session;
 
-/// How long the end waits for what is still to be copied.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long the end waits for copies that are not finished.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What is done with the clipboard while a project is served.
+/// How the clipboard is used while a project is served.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Clip {
-    /// Each new outbox is copied.
+    /// Copy each new outbox.
     pub copies: bool,
-    /// Replies are taken from there, too.
+    /// Take replies from it.
     pub takes: bool,
 }
 
@@ -34,19 +34,17 @@ pub struct Clip {
 pub(super) struct ClipboardSync {
     copier: Option<Copier<OutboxForm>>,
     watcher: Option<ClipboardWatcher>,
-    /// What is copied when the first look at the clipboard is taken: a session, and which text its
-    /// newest outbox had.
+    /// The outbox to copy after the first look at the clipboard: its session and its version.
     first: Option<(String, (u32, usize))>,
-    /// The newest outbox of each session that needs no copying any more, and how many words had been
-    /// added to it.
+    /// The version of the newest outbox of each session that need not be copied any more.
     copied: HashMap<String, (u32, usize)>,
-    /// What came there and was looked at: nothing counts twice.
+    /// The texts that were examined, so that none counts twice.
     seen: HashSet<blake3::Hash>,
 }
 
 impl ClipboardSync {
-    /// Has a look taken at what lies on the clipboard, and after that the outbox copied that the person is
-    /// to paste, unless a reply lay there.
+    /// Starts to watch the clipboard. After the first look at it, the outbox that the person is to paste is copied, unless
+    /// the clipboard contained a reply.
     pub(super) fn open(
         clip: Clip,
         engine: &Engine,
@@ -77,7 +75,7 @@ impl ClipboardSync {
         sync
     }
 
-    /// Has the outbox copied that stood to be pasted at the start, if that is still to be done.
+    /// Copies the outbox that the person was to paste at the start, if it is still the newest and not copied.
     fn copy_first(&mut self, engine: &Engine, sessions: &Sessions) {
         if let Some((id, version)) = self.first.take()
             && self.copied.get(&id) == Some(&version)
@@ -87,27 +85,29 @@ impl ClipboardSync {
         }
     }
 
-    /// Tells what became of copies, and puts replies that came into the inbox.
-    pub(super) fn attend(
+    /// Reports finished copies, and moves new replies into the inbox.
+    pub(super) fn handle_events(
         &mut self,
         engine: &Engine,
         sessions: &mut Sessions,
         observer: &mut dyn Observer,
     ) -> Result<()> {
         while let Some(copied) = self.copier.as_ref().and_then(Copier::try_next) {
-            tell(&copied, observer);
+            report_copy(&copied, observer);
         }
         while let Some(event) = self.watcher.as_ref().and_then(ClipboardWatcher::try_next) {
             match event {
                 ClipboardEvent::Started(way, text) => {
                     observer.event(Event::Clipboard(&ClipboardNews::Watched(way)));
-                    let taken = text.map(|text| self.take(engine, sessions, text, observer));
-                    if taken.transpose()? == Some(true) {
+                    let accepted = text.map(|text| self.accept(engine, sessions, text, observer));
+                    if accepted.transpose()? == Some(true) {
                         self.first = None;
                     }
                     self.copy_first(engine, sessions);
                 }
-                ClipboardEvent::Text(text) => drop(self.take(engine, sessions, text, observer)?),
+                ClipboardEvent::Text(text) => {
+                    self.accept(engine, sessions, text, observer)?;
+                }
                 ClipboardEvent::Unreadable(why) => {
                     observer.event(Event::Clipboard(&ClipboardNews::Unreadable(&why)));
                     self.copy_first(engine, sessions);
@@ -118,7 +118,7 @@ impl ClipboardSync {
         Ok(())
     }
 
-    /// Has the newest outboxes copied that were not.
+    /// Copies the newest outboxes that have not been copied.
     pub(super) fn copy_new(&mut self, engine: &Engine, sessions: &Sessions) {
         let Some(copier) = &self.copier else { return };
         let mut new: Vec<&Session> = sessions
@@ -137,15 +137,15 @@ impl ClipboardSync {
         }
     }
 
-    /// Waits for what is still to be copied.
+    /// Stops watching, and waits for copies that are not finished.
     pub(super) fn close(&mut self, observer: &mut dyn Observer) {
         self.watcher = None;
-        let copies = self.copier.take().map(|copier| copier.finish(PATIENCE));
-        copies.iter().flatten().for_each(|copied| tell(copied, observer));
+        let copies = self.copier.take().map(|copier| copier.finish(CLOSE_TIMEOUT));
+        copies.iter().flatten().for_each(|copied| report_copy(copied, observer));
     }
 
-    /// Puts a text into the inbox if it is a reply to an open session. Returns whether it was.
-    fn take(
+    /// Moves a text into the inbox if it is an authentic reply to an open session. Returns whether it was.
+    fn accept(
         &mut self,
         engine: &Engine,
         sessions: &mut Sessions,
@@ -155,19 +155,19 @@ impl ClipboardSync {
         let mut reply = ParsedReply::new(text);
         let Some(answers) = reply.answers().cloned() else { return Ok(false) };
         let text = reply.text();
-        if !self.seen.insert(blake3::hash(text.as_bytes())) || holds_outbox(text) {
+        if !self.seen.insert(blake3::hash(text.as_bytes())) || contains_outbox(text) {
             return Ok(false);
         }
         sessions.refresh(engine)?;
         let session = sessions.known.get(&answers.session).filter(|session| !session.is_complete);
-        // What names no open session may be anything.
+        // A text that names no open session may be anything, so it is ignored silently.
         let Some(session) = session else { return Ok(false) };
         if let Err(why) = check(session, &answers, &mut reply) {
             observer.event(Event::Clipboard(&ClipboardNews::NotTaken(&why)));
             return Ok(false);
         }
         let name = format!("clipboard_{}_seq{:04}.txt", session.id, session.sequence);
-        let written = engine.inbox.make().and_then(|()| {
+        let written = engine.inbox.create_folders().and_then(|()| {
             atomic::write_into(engine.inbox.folder(), OsStr::new(&name), reply.text().as_bytes())
         });
         match written {
@@ -181,13 +181,13 @@ impl ClipboardSync {
     }
 }
 
-/// Whether a text may be carried out as a reply to this session though nobody said so: only whoever
-/// has seen the outbox that it answers can have written it.
+/// Checks that a text may be carried out as a reply to this session without a confirmation: it has the key of the
+/// outbox that it answers, so only somebody who read that outbox can have written it.
 fn check(session: &Session, answers: &Address, reply: &mut ParsedReply) -> Result<(), String> {
     if session.pending.is_some() {
         return Err(format!("session {} waits for your decision", session.id));
     }
-    match admission::admit(reply, session, Given::default()) {
+    match admission::admit(reply, session, ReplyOptions::default()) {
         Admission::Accepted => {}
         Admission::Held(refusal) | Admission::Rejected(refusal) => return Err(refusal.why),
     }
@@ -199,16 +199,16 @@ fn check(session: &Session, answers: &Address, reply: &mut ParsedReply) -> Resul
     }
     match reply.read(session.dialect).dialect {
         Some(_) => Ok(()),
-        None => Err("it holds no command".to_owned()),
+        None => Err("it contains no command".to_owned()),
     }
 }
 
-/// Which text the newest outbox of a session has.
+/// The version of the newest outbox of a session: its number, and how often words were added to it.
 fn version(session: &Session) -> (u32, usize) {
     (session.sequence, session.added)
 }
 
-/// The session whose outbox the person is to paste: the one that is served, or the only open one.
+/// The session whose outbox the person is to paste: the served one, or the only open one.
 fn to_paste(serve: &Serve, sessions: &Sessions) -> Option<String> {
     let mut waiting = sessions.known.values().filter(|session| match serve {
         Serve::One(id) => session.id == *id,
@@ -218,7 +218,7 @@ fn to_paste(serve: &Serve, sessions: &Sessions) -> Option<String> {
     only.filter(|_| waiting.next().is_none()).map(|session| session.id.clone())
 }
 
-fn tell((path, done): &CopyResult<OutboxForm>, observer: &mut dyn Observer) {
+fn report_copy((path, done): &CopyResult<OutboxForm>, observer: &mut dyn Observer) {
     observer.event(Event::Clipboard(&match done {
         Ok((form, way)) => ClipboardNews::Copied(path, form, *way),
         Err(why) => ClipboardNews::NotCopied(path, why),

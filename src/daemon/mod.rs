@@ -1,4 +1,4 @@
-//! Serves a project: one reply after another, for as long as there is something to wait for.
+//! Serves a project: carries out one reply after another until nothing remains to wait for.
 
 mod clip;
 mod sessions;
@@ -8,11 +8,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use crate::admission::{self, Admission, Given};
+use crate::admission::{self, Admission, ReplyOptions};
 use crate::engine::{Engine, HandledApproval};
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
-use crate::inbox::{HELD, REJECTED, Taken};
+use crate::inbox::{ClaimOutcome, HELD, REJECTED};
 use crate::ipc::{self, Request};
 use crate::session::{ApprovalDecision, Session};
 use crate::watch::{FolderWatch, Stop};
@@ -20,48 +20,48 @@ pub use clip::Clip;
 use clip::ClipboardSync;
 use sessions::Sessions;
 
-const OTHER_ENDING: &str =
-    "replies have names that end in .txt, .md, .markdown or .json, or have no ending; rename it";
+const OTHER_EXTENSION: &str =
+    "replies have names that end in .txt, .md, .markdown or .json, or have no extension; rename it";
 
-/// The person at the terminal of a process that serves.
+/// The person at the terminal of a serving process.
 pub trait Person: Observer {
-    /// Their answer since the last call to what was asked (see [`Event::Question`]), if they gave one.
+    /// Their answer to the last question (see [`Event::Question`]), if they gave one since the last call.
     fn answer(&mut self) -> Answer;
 }
 
-/// Nobody is there.
+/// Nobody is at the terminal.
 impl Person for () {
     fn answer(&mut self) -> Answer {
         Answer::None
     }
 }
 
-/// What the person has said to what was asked last.
+/// The person's answer to the last question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// They were not asked, or have no terminal to answer at.
+    /// None: there is no question, or no terminal to answer at.
     None,
     /// They may still answer.
     Awaited,
-    /// This.
+    /// They answered.
     Given {
-        /// The session that asked: the name of its files.
+        /// The file stem of the session that asked.
         stem: String,
-        /// What was asked, and what they decided.
+        /// The question and their decision.
         decision: Box<ApprovalDecision>,
     },
 }
 
-/// Whom the daemon serves.
+/// The sessions that the daemon serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Serve {
-    /// Every open session, until it is stopped.
+    /// Every open session, until the daemon is stopped.
     All,
-    /// Every open session, until this one is complete and none that was added meanwhile is open.
+    /// Every open session, until this one and all that were added meanwhile are complete.
     One(String),
 }
 
-/// A project that is served, with what is known of its sessions.
+/// A served project and the state of its sessions.
 struct Daemon<'a> {
     engine: &'a mut Engine,
     serve: &'a Serve,
@@ -70,7 +70,7 @@ struct Daemon<'a> {
     sessions: Sessions,
 }
 
-/// Carries out what lies in the inbox now.
+/// Carries out the replies that are in the inbox now.
 pub fn serve_once(
     engine: &mut Engine,
     serve: &Serve,
@@ -83,8 +83,8 @@ pub fn serve_once(
     daemon.engine.shut_down()
 }
 
-/// Serves a project until there is nothing to wait for (then true) or the person stops it (false), with
-/// the clipboard as `clip` says.
+/// Serves a project until nothing remains to wait for (returns true) or the person stops it (returns false). `clip` says
+/// how the clipboard is used.
 pub fn serve(
     engine: &mut Engine,
     serve: &Serve,
@@ -99,12 +99,12 @@ pub fn serve(
     let mut watch = FolderWatch::new(engine.inbox.folder(), also.into(), stop.clone());
     let sessions = Sessions::of(engine)?;
     let mut closed = Vec::new();
-    engine.is_serving();
+    engine.announce_serving();
     person.event(Event::Serving);
     let mut clipboard = ClipboardSync::open(clip, engine, serve, &sessions, watch.waker());
     let mut daemon = Daemon { engine, serve, stop, person, sessions };
     loop {
-        clipboard.attend(daemon.engine, &mut daemon.sessions, daemon.person)?;
+        clipboard.handle_events(daemon.engine, &mut daemon.sessions, daemon.person)?;
         let round = daemon.round(&closed)?;
         clipboard.copy_new(daemon.engine, &daemon.sessions);
         let Daemon { engine, person, sessions, .. } = &mut daemon;
@@ -115,32 +115,32 @@ pub fn serve(
         match round {
             Round::Over => return engine.shut_down().map(|()| true),
             Round::Stopped => return engine.shut_down().map(|()| false),
-            Round::Wait { look_again } => {
-                // Only here does nobody wait for anything. What was heard meanwhile is kept.
-                engine.let_guest_rest();
-                let more = engine.empty_trash_a_bit();
+            Round::Wait { scan_again } => {
+                // Nobody is waiting now, so there is time for this. `watch` keeps events that arrive meanwhile.
+                engine.release_guest();
+                let more = engine.empty_trash_partly();
                 person.event(Event::Idle(&sessions.waiting()));
-                closed = watch.wait(look_again, more);
+                closed = watch.wait(scan_again, more);
             }
         }
     }
 }
 
-/// How a look into the inbox ended.
+/// How a round ended.
 enum Round {
-    /// There is nothing more to wait for.
+    /// Nothing remains to wait for.
     Over,
-    /// The person wants to stop.
+    /// The person stops deaddrop.
     Stopped,
-    /// All that was ready is done.
-    Wait { look_again: bool },
+    /// Everything that was ready is done.
+    Wait { scan_again: bool },
 }
 
 impl Daemon<'_> {
-    /// Carries out what is ready, in its order.
+    /// Carries out everything that is ready, in order.
     fn round(&mut self, closed: &[OsString]) -> Result<Round> {
-        self.sessions.passed_over.clear();
-        // First, since somebody may resume a run as soon as they have dropped their decision.
+        self.sessions.skipped.clear();
+        // Decisions come first, since somebody may resume a run as soon as they have given one.
         let awaits = self.decisions()?;
         if self.requests()? {
             return Ok(Round::Over);
@@ -148,27 +148,27 @@ impl Daemon<'_> {
         if self.sessions.are_over(self.engine, self.serve)? {
             return Ok(Round::Over);
         }
-        let look = match self.engine.inbox.look(closed) {
-            // Somebody removed the folder, and perhaps made another: make it whole, and go on there.
+        let scan = match self.engine.inbox.scan(closed) {
+            // The folder was removed or replaced.
             Err(_) => {
-                self.engine.inbox.make()?;
-                self.engine.inbox.look(closed)?
+                self.engine.inbox.create_folders()?;
+                self.engine.inbox.scan(closed)?
             }
-            Ok(look) => look,
+            Ok(scan) => scan,
         };
         self.sessions.forget_gone(self.engine.inbox.folder());
-        for name in &look.others {
-            self.sessions.is_stuck(name, OTHER_ENDING, self.person);
+        for name in &scan.others {
+            self.sessions.report_stuck(name, OTHER_EXTENSION, self.person);
         }
-        self.sessions.unfinished = look.unfinished;
-        for path in look.ready {
+        self.sessions.unfinished = scan.unfinished;
+        for path in scan.ready {
             if self.stop.is_asked() {
                 return Ok(Round::Stopped);
             }
-            if !self.one(&path)? {
-                // A reply that is not finished keeps those after it waiting: they come later.
+            if !self.handle_file(&path)? {
+                // Later replies wait for an unfinished one, to keep their order.
                 self.sessions.unfinished.extend(path.file_name().map(OsString::from));
-                return Ok(Round::Wait { look_again: true });
+                return Ok(Round::Wait { scan_again: true });
             }
             self.ask();
             if self.sessions.are_over(self.engine, self.serve)? || self.requests()? {
@@ -178,11 +178,11 @@ impl Daemon<'_> {
         Ok(if self.stop.is_asked() {
             Round::Stopped
         } else {
-            Round::Wait { look_again: look.look_again || awaits || self.sessions.may_go_on() }
+            Round::Wait { scan_again: scan.scan_again || awaits || self.sessions.may_continue() }
         })
     }
 
-    /// Handles what others ask for. Returns whether there is nothing more to wait for then.
+    /// Handles requests of other processes. Returns whether nothing remains to wait for then.
     fn requests(&mut self) -> Result<bool> {
         for (request, turn) in ipc::answer_all(self.engine, self.stop, self.person)? {
             match &request {
@@ -190,7 +190,7 @@ impl Daemon<'_> {
                     self.sessions.known.remove(&turn.session.id);
                 }
                 Request::ResumeRun { .. } => {
-                    // Approvals that were handled on the way may have been about others.
+                    // It may have handled approvals for other sessions, too.
                     self.sessions.known.clear();
                     self.sessions.refresh(self.engine)?;
                 }
@@ -211,7 +211,7 @@ impl Daemon<'_> {
                 }
                 Request::Run { .. } | Request::ResumeRun { .. } => {
                     self.person.event(Event::RunEnded(&turn.session));
-                    // Who asks from a terminal is asked there.
+                    // A run that was requested at a terminal asks its question there.
                     let is_remote =
                         turn.session.run.as_ref().is_some_and(|run| run.request.is_some());
                     if is_remote && turn.session.question().is_some() {
@@ -232,13 +232,13 @@ impl Daemon<'_> {
         Ok(false)
     }
 
-    /// Does what follows from decisions, dropped here or answered at the terminal. Returns whether there
-    /// may soon be more without any sign of it.
+    /// Carries out decisions from the approvals folder and the terminal. Returns whether to check again soon, since more may
+    /// come without an event.
     fn decisions(&mut self) -> Result<bool> {
         let (handled, mut again) = self.engine.handle_approvals(self.person)?;
         for HandledApproval { name, turn } in handled {
             match turn {
-                Ok(turn) => self.sessions.turned(turn, self.person),
+                Ok(turn) => self.sessions.end_turn(turn, self.person),
                 Err(why) => {
                     let folder = self.engine.approvals.folder().join(REJECTED);
                     self.person.event(Event::FileMoved { name: &name, folder: &folder, why: &why });
@@ -251,8 +251,8 @@ impl Daemon<'_> {
             Answer::Awaited => again = true,
             Answer::Given { stem, decision } => {
                 match self.engine.decide(&stem, *decision, self.person) {
-                    Ok(turn) => self.sessions.turned(turn, self.person),
-                    // Somebody else was faster.
+                    Ok(turn) => self.sessions.end_turn(turn, self.person),
+                    // It was decided elsewhere first.
                     Err(e) if e.is_nothing_pending() => {}
                     Err(e) => return Err(e),
                 }
@@ -263,11 +263,11 @@ impl Daemon<'_> {
         Ok(again)
     }
 
-    /// Asks what has not been asked here.
+    /// Reports the questions that have not been reported here.
     fn ask(&mut self) {
         let mut waiting: Vec<&Session> =
             self.sessions.known.values().filter(|session| session.question().is_some()).collect();
-        // What another workspace is about would be asked of files that are not meant.
+        // Previews of a session of another workspace would show the wrong files.
         waiting.retain(|session| self.engine.check_workspace(session).is_ok());
         waiting.sort_by_key(|session| (session.updated_at, &session.id));
         for session in waiting {
@@ -280,25 +280,25 @@ impl Daemon<'_> {
         }
     }
 
-    /// Carries out the reply in one file. Returns false if it is not finished yet.
-    fn one(&mut self, path: &Path) -> Result<bool> {
+    /// Carries out, holds or rejects the reply in a file. Returns false if the file is not finished yet.
+    fn handle_file(&mut self, path: &Path) -> Result<bool> {
         let name = path.file_name().unwrap_or_default().to_owned();
         let answers = self.engine.inbox.answers(path);
-        let session = self.sessions.addressed(self.engine, &name, answers.as_ref())?;
+        let session = self.sessions.session_for_file(self.engine, &name, answers.as_ref())?;
         if let Ok(session) = &session {
             let waits = match self.engine.check_ready(session) {
-                Ok(()) => self.sessions.passed_over.contains(&session.id),
+                Ok(()) => self.sessions.skipped.contains(&session.id),
                 Err(e) if e.code() == "decision-needed" => true,
-                // Its policy is gone, or its workspace is another: until that is there again.
+                // Its policy does not exist, or the workspace is another one. It is tried again later.
                 Err(e) => {
-                    self.sessions.is_stuck(&name, &e.to_string(), self.person);
+                    self.sessions.report_stuck(&name, &e.to_string(), self.person);
                     return Ok(true);
                 }
             };
-            // What comes while a turn waits is not even taken, nor is what comes behind it: somebody may have
-            // decided since.
+            // While a turn waits, its session's replies stay in the inbox. Later ones stay, too, even if the turn was
+            // decided during this round, to keep their order.
             if waits {
-                self.sessions.passed_over.insert(session.id.clone());
+                self.sessions.skipped.insert(session.id.clone());
                 if self.sessions.waiting.insert(name.clone()) {
                     self.person.event(Event::ReplyWaits { name: &name, session });
                 }
@@ -306,35 +306,35 @@ impl Daemon<'_> {
             }
         }
         self.sessions.waiting.remove(&name);
-        let taken = self.engine.inbox.take(path);
-        if taken.is_ok() {
+        let outcome = self.engine.inbox.claim(path);
+        if outcome.is_ok() {
             self.sessions.stuck.remove(&name);
         }
-        let claimed = match taken {
-            Ok(Taken::NotYet) => return Ok(false),
-            Ok(Taken::Gone) => return Ok(true),
-            Ok(Taken::Rejected(why)) => {
+        let claimed = match outcome {
+            Ok(ClaimOutcome::NotYet) => return Ok(false),
+            Ok(ClaimOutcome::Gone) => return Ok(true),
+            Ok(ClaimOutcome::Rejected(why)) => {
                 let folder = self.engine.inbox.folder().join(REJECTED);
                 self.person.event(Event::FileMoved { name: &name, folder: &folder, why: &why });
                 return Ok(true);
             }
-            Ok(Taken::Reply(claimed)) => claimed,
+            Ok(ClaimOutcome::Reply(claimed)) => claimed,
             Err(e) if e.is_disk_failure() => return Err(e),
             // One bad file must not stop the others.
             Err(e) => {
-                self.sessions.is_stuck(&name, &e.to_string(), self.person);
+                self.sessions.report_stuck(&name, &e.to_string(), self.person);
                 return Ok(true);
             }
         };
-        let given = Given { written: claimed.written(), ..Given::default() };
+        let options = ReplyOptions { written: claimed.written(), ..ReplyOptions::default() };
         let admitted =
-            session.map(|session| (admission::admit(&claimed.reply, &session, given), session));
+            session.map(|session| (admission::admit(&claimed.reply, &session, options), session));
         let (folder, refusal) = match admitted {
             Ok((Admission::Accepted, session)) => {
                 self.person.event(Event::ReplyTaken { name: &name, session: &session });
                 let turn =
                     self.engine.carry_out(session, claimed, &BTreeMap::new(), self.person)?;
-                self.sessions.turned(turn, self.person);
+                self.sessions.end_turn(turn, self.person);
                 return Ok(true);
             }
             Ok((Admission::Held(held), _)) => (HELD, held),
@@ -343,7 +343,7 @@ impl Daemon<'_> {
         let why = refusal.to_string();
         match self.engine.inbox.put_away(&claimed, folder, &why) {
             Err(e) if e.is_disk_failure() => return Err(e),
-            // It stays among the claimed, and is a new reply at the next start.
+            // It stays in `.claimed/`, and counts as a new reply at the next start.
             Err(e) => self.person.event(Event::FileStuck { name: &name, why: &e.to_string() }),
             Ok(()) => {
                 let folder = self.engine.inbox.folder().join(folder);

@@ -1,4 +1,4 @@
-//! The sessions that the daemon serves, as it knows them, and which of them a reply is for.
+//! The sessions that the daemon serves, kept in memory, and the choice of the session for a reply.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -13,22 +13,22 @@ use crate::event::{Event, Waiting};
 use crate::protocol::Address;
 use crate::session::{Question, Session};
 
-/// The sessions as this process left them; it alone changes them, but others may be added.
+/// The sessions in memory. Only this process changes them, but other processes may add some.
 pub(super) struct Sessions {
     pub(super) known: HashMap<String, Session>,
-    /// What is wrong with the files of others, by their ids.
+    /// The errors of sessions that cannot be read, by ID.
     damaged: BTreeMap<String, String>,
-    /// The sessions that there were when serving began.
-    at_first: Vec<String>,
-    /// Files that cannot be taken, by name, and why.
+    /// The sessions that existed when serving began.
+    initial: Vec<String>,
+    /// The files that cannot be claimed, by name, with the reason that was reported.
     pub(super) stuck: HashMap<OsString, String>,
-    /// Replies that wait with their sessions, by name.
+    /// The names of replies that wait for a decision about their session.
     pub(super) waiting: HashSet<OsString>,
-    /// Sessions of which a reply was left waiting in this look into the inbox.
-    pub(super) passed_over: HashSet<String>,
-    /// Replies that somebody still writes, by name.
+    /// The sessions with a reply that was left waiting in this round.
+    pub(super) skipped: HashSet<String>,
+    /// The names of replies that are still being written.
     pub(super) unfinished: Vec<OsString>,
-    /// What was asked here last, by each session.
+    /// The last question of each session that was reported here.
     pub(super) asked: HashMap<String, Question>,
 }
 
@@ -37,10 +37,10 @@ impl Sessions {
         let mut sessions = Self {
             known: HashMap::new(),
             damaged: BTreeMap::new(),
-            at_first: engine.store.ids()?,
+            initial: engine.store.ids()?,
             stuck: HashMap::new(),
             waiting: HashSet::new(),
-            passed_over: HashSet::new(),
+            skipped: HashSet::new(),
             unfinished: Vec::new(),
             asked: HashMap::new(),
         };
@@ -49,34 +49,34 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// Tells that a file cannot be taken, unless that was told for this reason.
-    pub(super) fn is_stuck(&mut self, name: &OsStr, why: &str, person: &mut dyn Person) {
+    /// Reports that a file cannot be claimed, unless the same reason was reported before.
+    pub(super) fn report_stuck(&mut self, name: &OsStr, why: &str, person: &mut dyn Person) {
         if self.stuck.insert(name.to_owned(), why.to_owned()).as_deref() != Some(why) {
             person.event(Event::FileStuck { name, why });
         }
     }
 
-    /// Forgets what was told of files that are gone: others may come under their names.
+    /// Forgets the reports about files that are gone, since new files may have their names.
     pub(super) fn forget_gone(&mut self, inbox: &Path) {
         let is_there = |name: &OsString| fs::symlink_metadata(inbox.join(name)).is_ok();
         self.stuck.retain(|name, _| is_there(name));
         self.waiting.retain(is_there);
     }
 
-    /// Whether a reply was left waiting whose session does not wait any more.
-    pub(super) fn may_go_on(&self) -> bool {
+    /// Whether a reply was left waiting although its session does not wait any more.
+    pub(super) fn may_continue(&self) -> bool {
         let waits = |id: &String| self.known.get(id).is_some_and(|s| s.pending.is_some());
-        self.passed_over.iter().any(|id| !waits(id))
+        self.skipped.iter().any(|id| !waits(id))
     }
 
-    /// What is waited for.
+    /// What the daemon waits for.
     pub(super) fn waiting(&self) -> Waiting<'_> {
         let mut sessions: Vec<_> = self.known.values().filter(|s| !s.is_complete).collect();
         sessions.sort_by(|a, b| a.id.cmp(&b.id));
         Waiting { sessions, unfinished: self.unfinished.clone() }
     }
 
-    pub(super) fn turned(&mut self, turn: Turn, person: &mut dyn Person) {
+    pub(super) fn end_turn(&mut self, turn: Turn, person: &mut dyn Person) {
         person.event(Event::TurnEnded(&turn));
         if turn.session.run.is_none() {
             self.known.insert(turn.session.id.clone(), turn.session);
@@ -90,7 +90,7 @@ impl Sessions {
         self.known.get(id).ok_or_else(|| Error::no_session(id, &engine.config.sessions))
     }
 
-    /// Reads the sessions that were added since.
+    /// Reads sessions that were added.
     pub(super) fn refresh(&mut self, engine: &Engine) -> Result<()> {
         self.damaged.clear();
         for id in engine.store.ids()? {
@@ -101,25 +101,25 @@ impl Sessions {
         Ok(())
     }
 
-    /// Whether there is nothing more to wait for.
+    /// Whether nothing remains to wait for.
     pub(super) fn are_over(&mut self, engine: &Engine, serve: &Serve) -> Result<bool> {
         let Serve::One(id) = serve else { return Ok(false) };
         if !self.get(engine, id)?.is_complete {
             return Ok(false);
         }
         self.refresh(engine)?;
-        let mut added = self.known.values().filter(|session| !self.at_first.contains(&session.id));
+        let mut added = self.known.values().filter(|session| !self.initial.contains(&session.id));
         Ok(added.all(|session| session.is_complete))
     }
 
-    /// The session that a file of the inbox is for, or why there is none.
-    pub(super) fn addressed(
+    /// The session that a file of the inbox is for, or why none is.
+    pub(super) fn session_for_file(
         &mut self,
         engine: &Engine,
         name: &OsStr,
         answers: Option<&Address>,
     ) -> Result<Result<Session, Refusal>> {
         self.refresh(engine)?;
-        Ok(admission::address(self.known.values(), &self.damaged, name, answers).cloned())
+        Ok(admission::session_for_file(self.known.values(), &self.damaged, name, answers).cloned())
     }
 }

@@ -1,5 +1,4 @@
-//! What the person is asked before it is done: what the policy says, what waits for them, and how
-//! their decision goes on its way.
+//! Questions to the person: what the policy asks, which turns wait for a decision, and how a decision is carried out.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,39 +10,38 @@ use super::{ApprovedCommands, Engine, Turn};
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer, QuestionPreview};
 use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
-use crate::inbox::{Claimed, REJECTED, Taken};
+use crate::inbox::{ClaimOutcome, Claimed, REJECTED};
 use crate::policy::{Ask, Grant};
-use crate::protocol::operations::{Decision as Said, parse_approval};
+use crate::protocol::operations::{Decision as ApprovalChoice, parse_approval};
 use crate::protocol::{Asks, Dialect, Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Origin};
-use crate::session::{ApprovalDecision, Decided, Question, Run, RunRequest, Session};
+use crate::session::{ApprovalDecision, DecidedQuestion, Question, Run, RunRequest, Session};
 use crate::settings::{Config, Policy, Review, SandboxMode};
 use crate::text::visible_line;
 use crate::turn::{self, TurnInput, TurnResult};
 use crate::workspace::Workspace;
 use crate::{admission, atomic, outbox};
 
-/// What came of one file among the approvals.
+/// The result of one file in the approvals folder.
 #[derive(Debug)]
 pub struct HandledApproval {
-    /// The name it was dropped under.
+    /// The file's name.
     pub name: OsString,
-    /// What it led to; else why it counts for nothing, and was put into `rejected/`.
+    /// The turn that it continued; otherwise why it was rejected and moved to `rejected/`.
     pub turn: Result<Turn, String>,
 }
 
-/// So many runs that are over are kept.
+/// How many completed runs are kept.
 const RUNS_KEPT: usize = 100;
 
-/// No decision is longer, in bytes.
-const LONGEST: u64 = 1 << 20;
+/// The longest approval file, in bytes.
+const APPROVAL_LIMIT: u64 = 1 << 20;
 
-/// Why an approval counts for nothing that was there before the question.
-const EARLY: &str =
-    "it was there before anything was asked; a decision counts only for a question that it follows";
+/// Why an approval that existed before the question is rejected.
+const EARLY: &str = "it was there before the question; a decision must be given after the question";
 
 impl Engine {
-    /// The policy of a session as it is set now, or that which a run began with.
+    /// The policy of a session in the present settings; for a run, the policy that it began with.
     pub fn policy_of(&self, session: &Session) -> Result<Policy> {
         match &session.run {
             Some(run) => Ok(run.policy.clone()),
@@ -51,32 +49,32 @@ impl Engine {
         }
     }
 
-    /// The policy that a turn began with; journals of earlier versions do not contain it.
+    /// The policy that a turn began with. Journals of earlier versions do not contain it; then the present one.
     pub(super) fn policy_of_turn(&self, begin: &Begin) -> Result<Policy> {
         begin.policy.clone().map_or_else(|| self.policy_of(&begin.session), Ok)
     }
 
-    /// What would come of what a waiting turn asks about.
+    /// A preview of the operation or the reply that a waiting turn asks about.
     pub fn preview_question(&self, session: &Session) -> QuestionPreview {
         preview_question(&self.config, &self.workspace, session)
     }
 
-    /// A turn that only asks about its reply as a whole, where the person wants to see all that it would do, and nothing
-    /// of it is done or decided.
+    /// A turn that only asks about the whole reply, if the person wants to review replies, this one has operations, and it
+    /// has not begun.
     pub(super) fn review(
         &self,
         begin: &Begin,
         known: &BTreeMap<usize, Outcome>,
     ) -> Option<TurnResult> {
-        let does = |step: &Step| matches!(step.asks, Asks::Operation(_));
+        let acts = |step: &Step| matches!(step.asks, Asks::Operation(_));
         let is_new = begin.decision.is_none() && known.is_empty() && begin.session.run.is_none();
-        if self.config.review == Review::Off || !is_new || !begin.steps().iter().any(does) {
+        if self.config.review == Review::Off || !is_new || !begin.steps().iter().any(acts) {
             return None;
         }
-        let reason = "You want to see what a reply would do before anything of it is done";
+        let reason = "You want to review each reply before it is carried out";
         let question = Question {
             step: None,
-            id: made_up(begin, "reply"),
+            id: unique_id(begin, "reply"),
             kind: Kind::Reply,
             ask: Ask {
                 reason: reason.to_owned(),
@@ -91,8 +89,8 @@ impl Engine {
         Some(TurnResult { outcomes: Vec::new(), question: Some(question), seen })
     }
 
-    /// Does what follows from the person's decision about the question of a session or a run: the turn
-    /// of a session goes on, that of a run when somebody resumes it.
+    /// Records the person's decision about the question of a session or a run. A session's turn continues at once; a run
+    /// continues when it is resumed.
     pub fn decide(
         &mut self,
         stem: &str,
@@ -112,10 +110,10 @@ impl Engine {
             };
             ApprovedCommands::of(&self.config).add(run, self.is_guarded(&session)?)?;
         }
-        self.follow(session, decision, None, observer)
+        self.continue_with(session, decision, None, observer)
     }
 
-    fn follow(
+    fn continue_with(
         &mut self,
         mut session: Session,
         decision: ApprovalDecision,
@@ -127,7 +125,8 @@ impl Engine {
             run.told = pending.outcomes.len();
             let decided = outbox::question(pending).zip(pending.question.step);
             let approved = decision.approved;
-            run.decided.extend(decided.map(|(event, step)| Decided { step, event, approved }));
+            let decided = decided.map(|(event, step)| DecidedQuestion { step, event, approved });
+            run.decided.extend(decided);
         }
         let begin = Begin::of(session, Vec::new(), Some(decision), claimed);
         if is_kept {
@@ -137,7 +136,7 @@ impl Engine {
         }
     }
 
-    /// The session of a turn that only records the decision about a run, for whoever resumes it.
+    /// The session after a turn that only records the decision about a run, which is resumed later.
     pub(super) fn with_decision(&self, begin: &Begin) -> Session {
         let mut session = begin.session.clone();
         if let Some(pending) = &mut session.pending {
@@ -147,38 +146,41 @@ impl Engine {
         session
     }
 
-    /// Takes what was dropped among the approvals. Tells too whether some of it may be finished soon
-    /// without any sign of it.
+    /// Handles the files in the approvals folder. Also returns whether to look again soon, since a file may be complete
+    /// later without a change that is noticed.
     pub fn handle_approvals(
         &mut self,
         observer: &mut dyn Observer,
     ) -> Result<(Vec<HandledApproval>, bool)> {
-        let look = match self.approvals.look(&[]) {
-            Ok(look) => look,
-            // Somebody removed the folder: make it whole.
+        let scan = match self.approvals.scan(&[]) {
+            Ok(scan) => scan,
+            // The folder was removed.
             Err(_) => {
-                self.approvals.make()?;
-                self.approvals.look(&[])?
+                self.approvals.create_folders()?;
+                self.approvals.scan(&[])?
             }
         };
-        let mut heard = Vec::new();
-        let mut again = look.look_again;
-        for path in look.ready {
+        let mut handled = Vec::new();
+        let mut again = scan.scan_again;
+        for path in scan.ready {
             let name = path.file_name().unwrap_or_default().to_owned();
-            let turn = match self.approvals.take(&path)? {
-                Taken::Gone => continue,
-                Taken::NotYet => {
+            let turn = match self.approvals.claim(&path)? {
+                ClaimOutcome::Gone => continue,
+                ClaimOutcome::NotYet => {
                     again = true;
                     continue;
                 }
-                Taken::Rejected(why) => Err(why),
-                Taken::Reply(claimed) => match meant(claimed.reply.text(), &self.store.pending()?)
-                    .and_then(|found| {
-                        self.check_workspace(&found.0).map(|()| found).map_err(|e| e.to_string())
-                    }) {
+                ClaimOutcome::Rejected(why) => Err(why),
+                ClaimOutcome::Reply(claimed) => match match_approval(
+                    claimed.reply.text(),
+                    &self.store.pending()?,
+                )
+                .and_then(|matched| {
+                    self.check_workspace(&matched.0).map(|()| matched).map_err(|e| e.to_string())
+                }) {
                     Ok((session, decision)) => {
                         let claimed = Some((Origin::Approvals, claimed));
-                        Ok(self.follow(session, decision, claimed, observer)?)
+                        Ok(self.continue_with(session, decision, claimed, observer)?)
                     }
                     Err(why) => {
                         self.approvals.put_away(&claimed, REJECTED, &why)?;
@@ -186,12 +188,12 @@ impl Engine {
                     }
                 },
             };
-            heard.push(HandledApproval { name, turn });
+            handled.push(HandledApproval { name, turn });
         }
-        Ok((heard, again))
+        Ok((handled, again))
     }
 
-    /// Carries out one message, as a run of its own; as the one that was asked for, if it was asked for under an id.
+    /// Carries out one message as a new run. `asked` is the ID and the request of a run that was requested by ID.
     pub fn run(
         &mut self,
         steps: Vec<Step>,
@@ -210,9 +212,9 @@ impl Engine {
         self.carry_out_steps(Begin::of(run, steps, None, None), observer)
     }
 
-    /// Goes on with a run that waited, if somebody has decided; else it stays as it is.
+    /// Continues a waiting run if there is a decision; otherwise returns it unchanged.
     pub fn resume_run(&mut self, stem: &str, observer: &mut dyn Observer) -> Result<Turn> {
-        // A decision may have been dropped that nobody has heard yet.
+        // The decision may still be in the approvals folder.
         for HandledApproval { name, turn } in self.handle_approvals(observer)?.0 {
             if let Err(why) = turn {
                 let name = name.to_string_lossy();
@@ -223,12 +225,12 @@ impl Engine {
         }
         let run = self.store.load_stem(stem)?;
         match run.pending.as_ref().and_then(|pending| pending.decision.clone()) {
-            Some(decision) => self.follow(run, decision, None, observer),
+            Some(decision) => self.continue_with(run, decision, None, observer),
             None => Ok(Turn { session: run, outbox: None }),
         }
     }
 
-    /// Of runs that are over only the newest are kept, for whoever asks for their events again.
+    /// Removes old completed runs. The newest are kept, so that their events can be requested again.
     fn drop_old_runs(&self) -> Result<()> {
         let stems = self.store.runs()?;
         let Some(excess) = stems.len().checked_sub(RUNS_KEPT) else { return Ok(()) };
@@ -246,9 +248,9 @@ impl Engine {
         Ok(())
     }
 
-    /// What lies among the approvals when `asking` is about to ask can be no answer to that; it may
-    /// be one to another session's question. Nor can what was put away before: a power loss must not
-    /// bring it back after the question.
+    /// Rejects the files in the approvals folder when `asking` is about to ask, since none can answer its question; a file
+    /// that answers another session's question stays. Also makes earlier removals from the folder durable, so that a power
+    /// loss cannot bring a file back after the question.
     pub(super) fn refuse_early_approvals(
         &mut self,
         asking: &Session,
@@ -276,39 +278,39 @@ impl Engine {
     }
 }
 
-/// Which question of those that wait a dropped decision is about, and what it says.
-fn meant(text: &str, waiting: &[Session]) -> Result<(Session, ApprovalDecision), String> {
+/// The waiting session that an approval file is about, and its decision.
+fn match_approval(text: &str, waiting: &[Session]) -> Result<(Session, ApprovalDecision), String> {
     let approval = parse_approval(text).map_err(|faults| faults.to_string())?;
     let id = approval.operation_id.as_ref();
-    let named = |session: &&Session| {
+    let is_named = |session: &&Session| {
         session.question().is_some_and(|asked| id.is_none_or(|id| *id == asked.id))
     };
     let about = id.map(|id| format!(" '{id}'")).unwrap_or_default();
-    let mut found = waiting.iter().filter(named);
-    let (session, question) = found
+    let mut matches = waiting.iter().filter(is_named);
+    let (session, question) = matches
         .next()
         .and_then(|session| Some((session, session.question()?.clone())))
         .ok_or_else(|| format!("no operation{about} waits for a decision"))?;
-    if found.next().is_some() {
+    if matches.next().is_some() {
         return Err(format!(
             "several operations{about} wait for a decision; `deaddrop approve` and `deny` take --session ID"
         ));
     }
-    let approved = approval.decision == Said::Approved;
+    let approved = approval.decision == ApprovalChoice::Approved;
     let reason = approval.reason;
     Ok((session.clone(), ApprovalDecision { question, approved, further: false, reason }))
 }
 
-/// Whether a file among the approvals names an operation that another session waits with.
+/// Whether a file in the approvals folder is about an operation of another waiting session.
 fn answers_another(path: &Path, asking: &Session, waiting: &[Session]) -> bool {
     let mut text = String::new();
     let file = atomic::open_own(File::options().read(true), path);
-    let read = file.and_then(|file| file.take(LONGEST).read_to_string(&mut text));
-    let meant = || meant(&text, waiting);
-    read.is_ok() && meant().is_ok_and(|(session, _)| session.stem() != asking.stem())
+    let read = file.and_then(|file| file.take(APPROVAL_LIMIT).read_to_string(&mut text));
+    read.is_ok()
+        && match_approval(&text, waiting).is_ok_and(|(session, _)| session.stem() != asking.stem())
 }
 
-/// What would come of what a waiting turn asks about, as the workspace is.
+/// A preview, in the present workspace, of the operation or the reply that a waiting turn asks about.
 pub fn preview_question(
     config: &Config,
     workspace: &Workspace,
@@ -316,9 +318,9 @@ pub fn preview_question(
 ) -> QuestionPreview {
     let Some(pending) = &session.pending else { return QuestionPreview::default() };
     let mut executor = PreviewExecutor::new(workspace);
-    // What fails will be told when it is tried.
+    // A failure is reported when the operation is executed.
     let outcomes = match (session.asked_operation(), pending.question.step) {
-        // What is in a guest is not looked at only to be shown.
+        // A preview does not contact the guest.
         (None, None) if config.guest.is_some() => {
             let mut unseen = OpaquePreview::new(&config.protected_names);
             preview(config, session, &pending.steps, &mut unseen).unwrap_or_default()
@@ -333,7 +335,7 @@ pub fn preview_question(
     QuestionPreview { outcomes, rewritten: executor.rewritten() }
 }
 
-/// What steps would come to, by the policy of a session.
+/// The outcomes that steps would have under the policy of a session.
 pub fn preview(
     config: &Config,
     session: &Session,
@@ -341,7 +343,7 @@ pub fn preview(
     executor: &mut dyn Executor,
 ) -> Result<Vec<Outcome>> {
     let policy = config.policy(&session.policy)?;
-    // A guest is taken for one whose commands are confined, as most are.
+    // Most guests confine commands, so this one is assumed to.
     let guarded = config.guest.is_some() || config.sandbox.mode != SandboxMode::Off;
     let approved = ApprovedCommands::of(config);
     let input = TurnInput {
@@ -351,27 +353,25 @@ pub fn preview(
         session,
         judge: &|operation, executor| {
             let decision = turn::judge(&policy, guarded, operation, executor)?;
-            Ok(approved.settle(decision, operation, guarded))
+            Ok(approved.relax(decision, operation, guarded))
         },
-        name_question: None,
+        question_id: None,
         stopped: None,
         now: &|| session.updated_at,
     };
     Ok(turn::run(&input, executor, &mut (), &mut ())?.outcomes)
 }
 
-/// Longer IDs are not repeated to the person, in bytes.
+/// The longest ID of a model that is shown to the person, in bytes.
 const ID_LIMIT: usize = 1_000;
 
-/// The ID of an operation that the person is asked about: its own, unless they were asked about
-/// something under that ID before; otherwise one that cannot occur twice. So a decision about one
-/// operation is about no other.
-pub(super) fn name(begin: &Begin, step: usize) -> String {
+/// The ID of a question about an operation: the operation's own ID, unless an earlier question had it; otherwise a
+/// unique one. So a decision about one operation cannot apply to another.
+pub(super) fn question_id(begin: &Begin, step: usize) -> String {
     let Begin { session, .. } = begin;
-    // Asked again, since it changed: then it is the same operation.
-    let again =
-        begin.decision.as_ref().map(|given| &given.question).filter(|q| q.step == Some(step));
-    if let Some(question) = again {
+    // The same operation is asked about again, since it has changed.
+    let repeated = begin.decision.as_ref().map(|decision| &decision.question);
+    if let Some(question) = repeated.filter(|question| question.step == Some(step)) {
         return question.id.clone();
     }
     let asked = begin.steps().get(step).and_then(|step| step.asked.as_ref());
@@ -381,11 +381,11 @@ pub(super) fn name(begin: &Begin, step: usize) -> String {
     {
         return id.clone();
     }
-    made_up(begin, &step.to_string())
+    unique_id(begin, &step.to_string())
 }
 
-/// An ID that occurs once, for this part of a reply.
-fn made_up(Begin { session, .. }: &Begin, part: &str) -> String {
+/// A unique ID for this part of a reply.
+fn unique_id(Begin { session, .. }: &Begin, part: &str) -> String {
     let what = format!("{}-{}-{part}", session.secret, session.sequence);
     format!("op-{}", &Digest::of(what.as_bytes()).as_str()[..8])
 }

@@ -1,5 +1,5 @@
-//! The commands that the person has approved for good: a file each, in a folder among the sessions, where neither
-//! replies nor confined commands can write. A file counts only under the digest of what it says.
+//! The commands that the person has approved permanently. Each has a file in a folder beside the sessions, where neither
+//! replies nor confined commands can write. A file counts only if its name is the digest of its content.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,14 +16,14 @@ use crate::settings::Config;
 
 /// The folder's name.
 const FOLDER: &str = "approved";
-/// A reply that contains a longer command is not read.
+/// The longest file that is read, in bytes. Replies are shorter, so no command is longer.
 const LIMIT: u64 = 32 << 20;
 
-/// A command as it was approved: nothing of it may differ.
+/// An approved command. A command must match in all fields.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApprovedCommand {
-    /// The whole line.
+    /// The command line.
     pub command: String,
     /// The folder that it starts in; None for the workspace.
     pub cwd: Option<String>,
@@ -31,11 +31,11 @@ pub struct ApprovedCommand {
     pub env: BTreeMap<String, String>,
     /// The workspace, or the guest, that it runs in.
     pub place: String,
-    /// Whether it is kept from protected names there.
+    /// Whether protected names are guarded from it there.
     pub guarded: bool,
 }
 
-/// All of them in a project.
+/// The approved commands of a project.
 #[derive(Debug, Clone)]
 pub struct ApprovedCommands {
     folder: PathBuf,
@@ -43,7 +43,7 @@ pub struct ApprovedCommands {
 }
 
 impl ApprovedCommands {
-    /// Those of a project, of which only what was approved for its present workspace or guest counts.
+    /// The approved commands of a project. Only those approved for its present workspace or guest count.
     pub fn of(config: &Config) -> Self {
         let place = match &config.guest {
             Some(guest) => format!("guest {}", guest.label()),
@@ -52,8 +52,8 @@ impl ApprovedCommands {
         Self { folder: config.sessions.join(FOLDER), place }
     }
 
-    /// The decision about an operation, where the policy says `decision`.
-    pub fn settle(&self, decision: Verdict, operation: &Operation, guarded: bool) -> Verdict {
+    /// The policy's `decision` about an operation, or Allow if the policy asks and the command is approved permanently.
+    pub fn relax(&self, decision: Verdict, operation: &Operation, guarded: bool) -> Verdict {
         match (&decision, operation) {
             (Verdict::Ask(ask), Operation::Run(run))
                 if ask.always && self.contains(&self.command(run, guarded)) =>
@@ -80,18 +80,18 @@ impl ApprovedCommands {
             && atomic::read_own_within(&self.path(&text), LIMIT).is_ok_and(|it| it == text)
     }
 
-    /// Keeps a command that the person approves.
+    /// Stores a command that the person approves permanently.
     pub(super) fn add(&self, run: &ShellCommand, guarded: bool) -> Result<()> {
         let fail = |e| Error::io("make the folder", &self.folder, e);
         fs::create_dir_all(&self.folder).map_err(fail)?;
         if !self.is_own() {
-            return Err(fail(io::Error::other("it is a link")));
+            return Err(fail(io::Error::other("it is a symbolic link")));
         }
         let text = text(&self.command(run, guarded));
         atomic::write_private(&self.path(&text), &text)
     }
 
-    /// All that were approved, also for other workspaces, in order.
+    /// All approved commands, also those for other workspaces, sorted.
     pub fn list(&self) -> Vec<ApprovedCommand> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let read = |path: PathBuf| -> Option<ApprovedCommand> {
@@ -105,7 +105,7 @@ impl ApprovedCommands {
         found
     }
 
-    /// Asks about a command again.
+    /// Removes the approval of a command, so that it is asked about again.
     ///
     /// # Errors
     /// Its file cannot be removed.
@@ -121,13 +121,13 @@ impl ApprovedCommands {
         self.folder.join(format!("{}.json", Digest::of(text).as_str()))
     }
 
-    /// Whether the folder is one, and no link to another.
+    /// Whether the folder is a folder and not a link.
     fn is_own(&self) -> bool {
         fs::symlink_metadata(&self.folder).is_ok_and(|found| found.is_dir())
     }
 }
 
-/// What its file says.
+/// The content of a command's file.
 ///
 /// # Panics
 /// Never: texts always become JSON.

@@ -1,4 +1,4 @@
-//! What the outbox tells of this machine, and of what confines and rules commands.
+//! The Environment section of an outbox: this machine, the sandbox and the policy.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::runner::sandbox::{Confinement, Tier};
 use crate::session::Session;
 use crate::settings::Policy;
 
-/// Beside the sessions: the folder of the commands that find out what confines commands.
+/// The scratch directory, beside the sessions, of the commands that probe the sandbox.
 pub(super) const PROBE: &str = ".probe";
 
-/// What the person is asked about where git is to write.
+/// The commands in which git writes, as the person is asked about them.
 const GIT: &str = "a command in which git writes (add, commit, checkout, ...; never its config or hooks, and never from within a script)";
 
 impl Engine {
-    /// What confines commands here.
+    /// The sandbox of commands on this machine. Probes it once.
     pub fn confinement(&self) -> &Confinement {
         if !self.probed.replace(true) {
             self.discard_probe();
@@ -28,11 +28,10 @@ impl Engine {
         self.runner.confinement(&self.config.sessions.join(PROBE))
     }
 
-    /// Whether commands of a session are kept from protected names: not where they have all the
-    /// person's rights.
+    /// Whether protected names are guarded from a session's commands. They are not if commands have the person's rights.
     ///
     /// # Errors
-    /// The guest cannot be asked.
+    /// The guest cannot be reached.
     pub(super) fn is_guarded(&self, session: &Session) -> Result<bool> {
         if let Some(about) = self.guest_about()? {
             return Ok(about.guarded);
@@ -40,7 +39,7 @@ impl Engine {
         Ok(self.is_guarded_here(session))
     }
 
-    /// The same of commands on this machine.
+    /// Whether protected names are guarded from commands on this machine.
     pub(super) fn is_guarded_here(&self, session: &Session) -> bool {
         match self.confinement().tier {
             Tier::Off => false,
@@ -49,7 +48,7 @@ impl Engine {
         }
     }
 
-    /// What may not be written, for the outbox: the first names tell the kind.
+    /// Describes the protected names in the outbox; the first few show what kind they are.
     fn protected(names: &[String], guarded: bool, policy: &Policy) -> String {
         const SHOWN: usize = 5;
         if names.is_empty() {
@@ -68,13 +67,13 @@ impl Engine {
             (false, true) => format!("before {GIT}"),
             (true, true) => format!("before a file operation writes one of them, and before {GIT}"),
         };
-        let mut told = format!(
+        let mut description = format!(
             "{shown}{more} can be read; {asked}, everything stops until the user answers; avoid this unless the task needs it"
         );
         if of_git {
-            told.push_str(". Git has none of the user's own settings here: where the repository names nobody, commit with -c user.name=... -c user.email=...");
+            description.push_str(". Git has none of the user's own settings here: where the repository names nobody, commit with -c user.name=... -c user.email=...");
         }
-        told
+        description
     }
 
     pub(super) fn environment(&self, session: &Session) -> Result<Environment> {

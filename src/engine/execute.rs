@@ -1,6 +1,6 @@
 //! Executes the steps of a turn, here or in a guest, up to the session that follows from them.
 
-use super::transaction::Progress;
+use super::transaction::TurnProgress;
 use super::{ApprovedCommands, Engine, approvals, changes, remote};
 use crate::admission;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::executor::{Executor, LocalExecutor, Terms, WriteAhead};
 use crate::policy;
 use crate::protocol::{Kind, Operation, Outcome, Step};
 use crate::session::journal::Journal;
-use crate::session::record::{Begin, Record};
+use crate::session::record::{Begin, JournalRecord};
 use crate::session::{Pending, Session};
 use crate::settings::SandboxMode;
 use crate::turn::{self, Ledger, TurnInput};
@@ -17,30 +17,30 @@ use crate::workspace::walk::Walk;
 use crate::workspace::{READ_LIMIT, READ_ROOM};
 
 const CANCELLED: &str = "the run was cancelled";
-/// So many bytes of files the events of a run can contain.
+/// The most bytes of files that the events of a run contain.
 const RUN_READS: u64 = 100 << 20;
 
 impl Engine {
     /// Executes the steps that have no outcome yet. Returns the session after the turn, and the files of the
-    /// workspace, if they were listed after the last step.
+    /// workspace if they were listed after the last step.
     pub(super) fn execute(
         &mut self,
         begin: &Begin,
-        progress: Progress,
+        progress: TurnProgress,
         observer: &mut dyn Observer,
     ) -> Result<(Session, Option<Walk>)> {
         observer.event(Event::TurnBegun { session: &begin.session, reply: begin.reply() });
         self.set_guest_patience(begin)?;
-        let Progress { outcomes: known, protection, stopped } = progress;
+        let TurnProgress { outcomes: known, protection, stopped } = progress;
         let (policy, clock) = (self.policy_of_turn(begin)?, self.clock);
-        // What confines commands takes a while to find out, and is asked only if there are any.
+        // Probing the sandbox takes a while, so it is done only if there are commands.
         let runs = |step: &Step| step.kind() == Kind::Run;
         let guarded = begin.steps().iter().any(runs) && self.is_guarded(&begin.session)?;
-        let other_machine = self.meant_for_another(begin);
+        let other_machine = self.other_machine(begin);
         let approved = ApprovedCommands::of(&self.config);
         let judge = |operation: &Operation, executor: &dyn Executor| {
             let decision = turn::judge(&policy, guarded, operation, executor)?;
-            Ok(approved.settle(decision, operation, guarded))
+            Ok(approved.relax(decision, operation, guarded))
         };
         let cancellation =
             begin.session.run.as_ref().map(|_| self.store.cancellation(&begin.session.stem()));
@@ -48,7 +48,7 @@ impl Engine {
         let interrupted = || self.stop.is_asked() || is_cancelled();
         let timeout = remote::timeout(&policy, self.runner.timeout);
         let (read_limit, read_room) = match begin.session.run {
-            // Its events go to a program, not through somebody's hands.
+            // A program reads its events, so they need not be short.
             Some(_) => (policy.files.max_bytes.unwrap_or(RUN_READS).min(RUN_READS), RUN_READS),
             None => (READ_LIMIT, READ_ROOM),
         };
@@ -62,7 +62,7 @@ impl Engine {
             decision: begin.decision.as_ref(),
             session: &begin.session,
             judge: &judge,
-            name_question: Some(&|step| approvals::name(begin, step)),
+            question_id: Some(&|step| approvals::question_id(begin, step)),
             stopped: other_machine.as_deref().or(is_cancelled().then_some(CANCELLED)),
             now: &|| clock.now(),
         };
@@ -101,7 +101,7 @@ impl Engine {
         };
         let mut session = begin.session.clone();
         let waits = result.question.is_some();
-        session.changed = self.changed(&begin.session, recorded, waits, observer);
+        session.changed = self.finish_recording(&begin.session, recorded, waits, observer);
         let text = admission::reply_identity(begin);
         if let Some(question) = result.question {
             self.refuse_early_approvals(&begin.session, observer)?;
@@ -116,7 +116,7 @@ impl Engine {
             };
             session.pause(pending, self.now());
         } else {
-            // While a turn waits, anybody may change them.
+            // Not while the turn waits: the files may change until it continues.
             session.held = self.changed_secrets(session.held)?;
             session.seen = result.seen;
             session.advance(result.outcomes, self.now());
@@ -126,28 +126,30 @@ impl Engine {
     }
 }
 
-/// The journal as a turn sees it.
+/// The journal as the ledger of a turn.
 struct JournalLedger<'a>(&'a mut Journal);
 
 impl Ledger for JournalLedger<'_> {
     fn write_ahead(&mut self, step: usize, entry: WriteAhead<'_>) -> Result<()> {
         let record = match entry {
-            WriteAhead::Guard(snapshot) => Record::Guard(Box::new(snapshot.clone())),
-            // All that it says is stored is on disk.
-            WriteAhead::Noted(noted) => Record::Noted(Box::new(noted.clone())),
+            WriteAhead::Guard(snapshot) => JournalRecord::Guard(Box::new(snapshot.clone())),
+            // Its blobs are on disk already.
+            WriteAhead::Noted(noted) => JournalRecord::Noted(Box::new(noted.clone())),
             WriteAhead::Effects(effects) => {
                 for (step, effect) in (step..).zip(effects) {
-                    self.0.append(&Record::Intent { step, effect: effect.clone() }.to_line())?;
+                    self.0.append(
+                        &JournalRecord::Intent { step, effect: effect.clone() }.to_line(),
+                    )?;
                 }
                 return self.0.sync();
             }
         };
-        // It rides on the sync of the Intents that follow.
+        // The sync of the following Intents makes it durable.
         self.0.append(&record.to_line())
     }
 
     fn result(&mut self, step: usize, outcome: &Outcome) -> Result<()> {
-        // It rides on the next record's sync: until then the effect itself tells.
-        self.0.append(&Record::Result { step, outcome: Box::new(outcome.clone()) }.to_line())
+        // The next record's sync makes it durable. Until then, recovery examines the effect itself.
+        self.0.append(&JournalRecord::Result { step, outcome: Box::new(outcome.clone()) }.to_line())
     }
 }

@@ -1,4 +1,4 @@
-//! What a first outbox may show of the workspace: read here, ranked by [`crate::context`].
+//! Reads the files that a first outbox may show. [`crate::context`] ranks them.
 
 use super::Engine;
 use super::environment::PROBE;
@@ -8,19 +8,19 @@ use crate::error::{Error, Result};
 use crate::policy::{self, Access, Verdict};
 use crate::protocol::RelPath;
 use crate::secrets::Redactor;
-use crate::session::{Offer, Session};
+use crate::session::{FilePatterns, Session};
 use crate::workspace::READ_LIMIT;
 use crate::workspace::picture::Picture;
 use crate::workspace::walk::{EntryKind, Walk};
 
 /// The most files that are read, and the most in a guest, where each is a round trip.
-const FILES: usize = 20_000;
-const IN_GUEST: usize = 300;
+const FILE_LIMIT: usize = 20_000;
+const GUEST_FILE_LIMIT: usize = 300;
 /// The longest file that is shown, in bytes.
-const MOST_BYTES: u64 = 8 << 20;
+const SIZE_LIMIT: u64 = 8 << 20;
 
 impl Engine {
-    /// What the newest outbox of a session may show unasked: only the first shows anything.
+    /// The files that the newest outbox of a session may show without a request; none unless it is the first.
     pub(super) fn offered(&self, session: &Session, walk: &Walk) -> Result<Offered> {
         let Some(offer) = session.offer.as_ref().filter(|_| session.sequence == 1) else {
             return Ok(Offered::default());
@@ -31,21 +31,21 @@ impl Engine {
         };
         let mut redactor = Redactor::new(&self.config.secrets);
         let picture = Picture::of(walk, &[]);
-        let besides = self.besides(offer, &picture)?;
-        let besides = || besides.iter().map(|(path, size)| (path.as_str(), *size));
-        let mut listed_files = listed(&picture).count() + besides().count();
-        let most = if self.guest.is_some() { IN_GUEST } else { FILES };
+        let unlisted = self.unlisted(offer, &picture)?;
+        let unlisted = || unlisted.iter().map(|(path, size)| (path.as_str(), *size));
+        let mut listed_files = listed(&picture).count() + unlisted().count();
+        let most = if self.guest.is_some() { GUEST_FILE_LIMIT } else { FILE_LIMIT };
         let (mut included, mut others) = (Vec::new(), Vec::new());
-        let all = listed(&picture).chain(besides());
+        let all = listed(&picture).chain(unlisted());
         for file in context::candidates(all, &session.task, offer, most) {
             let Ok(path) = RelPath::parse(file.path) else { continue };
-            // What a reply may not read is not shown unasked either, nor what has a secret for a name,
-            // which would stand around it.
+            // A file that replies may not read is not shown, nor one whose path contains a secret, since the path
+            // would be shown with it.
             if !may_read(&path, file.size) || redactor.name(file.path) != file.path {
                 continue;
             }
-            // What is gone, or may not be read, is not offered.
-            let Ok(contents) = self.read(&path, MOST_BYTES)? else { continue };
+            // It may have been removed since the walk, or be unreadable.
+            let Ok(contents) = self.read(&path, SIZE_LIMIT)? else { continue };
             let is_whole = contents.size == contents.bytes.len() as u64;
             if !is_whole || !may_read(&contents.path, contents.size) {
                 continue;
@@ -68,9 +68,9 @@ impl Engine {
         Ok(Offered::new(&session.task, included, others, &commits, listed_files))
     }
 
-    /// The files that the person named by their whole paths and that are not listed, such as ignored
-    /// ones: that keeps them out of the listing, and not from being read.
-    fn besides(&self, offer: &Offer, picture: &Picture<'_>) -> Result<Vec<(RelPath, u64)>> {
+    /// The unlisted files, such as ignored ones, that the person included by their exact paths. They may be read although
+    /// they are not listed.
+    fn unlisted(&self, offer: &FilePatterns, picture: &Picture<'_>) -> Result<Vec<(RelPath, u64)>> {
         let mut found: Vec<(RelPath, u64)> = Vec::new();
         for pattern in &offer.include {
             let Ok(path) = RelPath::parse(pattern.trim_start_matches('/')) else { continue };
@@ -79,8 +79,8 @@ impl Engine {
             {
                 continue;
             }
-            // As a pattern it may mean other files than the one of that name.
-            let only = Offer { include: vec![pattern.clone()], ..Offer::default() };
+            // As a pattern it may match other files, and not the file of that name.
+            let only = FilePatterns { include: vec![pattern.clone()], ..FilePatterns::default() };
             let mut itself = context::candidates(std::iter::once((path.as_str(), 1)), "", &only, 1);
             itself.retain(|file| file.included);
             if itself.is_empty() {
@@ -94,19 +94,19 @@ impl Engine {
         Ok(found)
     }
 
-    /// Fails where the person named files to be shown and there are none such.
+    /// Checks that each file pattern that the person included matches a file.
     pub(super) fn check_patterns(&self, session: &Session, walk: &Walk) -> Result<()> {
         let Some(offer) = session.offer.as_ref().filter(|offer| !offer.include.is_empty()) else {
             return Ok(());
         };
         let picture = Picture::of(walk, &[]);
         for pattern in &offer.include {
-            let only = Offer { include: vec![pattern.clone()], ..Offer::default() };
+            let only = FilePatterns { include: vec![pattern.clone()], ..FilePatterns::default() };
             let found = context::candidates(listed(&picture), "", &only, 1);
             let is_listed = found.iter().any(|file| file.included);
-            if !is_listed && self.besides(&only, &picture)?.is_empty() {
+            if !is_listed && self.unlisted(&only, &picture)?.is_empty() {
                 return Err(Error::usage(format!(
-                    "--include '{pattern}' names no file that is listed; it is written as in a .gitignore, and what is ignored there is not listed; name an ignored file by its exact path from the workspace's root"
+                    "--include '{pattern}' matches no listed file. Patterns are written as in .gitignore, and ignored files are not listed: name an ignored file by its exact path from the workspace's root"
                 )));
             }
         }
@@ -114,7 +114,7 @@ impl Engine {
     }
 }
 
-/// The regular files of a listing that hold something.
+/// The regular files of a listing that are not empty.
 fn listed<'w>(picture: &Picture<'w>) -> impl Iterator<Item = (&'w str, u64)> {
     let files = picture.files().filter(|file| file.kind == EntryKind::File && file.size > 0);
     files.map(|file| (file.path, file.size))

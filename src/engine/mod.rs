@@ -1,5 +1,4 @@
-//! A project, opened: sessions, workspace, inbox and outbox together. Carries out one reply
-//! from steps to the next outbox.
+//! An open project: its sessions, workspace, inbox and outbox. Carries out a reply, from its steps to the next outbox.
 
 mod approvals;
 mod approved;
@@ -24,7 +23,7 @@ pub use approved::{ApprovedCommand, ApprovedCommands};
 pub use outbox_writer::pasted_outbox;
 pub use selection::{Selection, leave_out, state_of};
 pub use sessions::NewSession;
-pub use undo::{KeptTurn, TurnDiff, TurnDiffs, UndoRequest, Which, kept_turns};
+pub use undo::{KeptTurn, TurnDiff, TurnDiffs, TurnSpan, UndoRequest, kept_turns};
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -45,7 +44,7 @@ use crate::runner::sandbox;
 use crate::runner::{LiveOutput, Runner};
 use crate::session::Session;
 use crate::session::journal::Journal;
-use crate::session::store::Store as Sessions;
+use crate::session::store::SessionStore;
 use crate::settings::{self, Config};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
@@ -53,44 +52,43 @@ use crate::workspace::checkpoint::CheckpointStore;
 
 /// A project that this process may write in.
 pub struct Engine {
-    /// The settings in force.
+    /// The project's settings.
     pub config: Config,
-    /// Its sessions.
-    pub store: Sessions,
-    /// Its inbox.
+    /// The sessions on disk.
+    pub store: SessionStore,
+    /// The folder that receives replies.
     pub inbox: Inbox,
     /// Where approvals are dropped.
     pub approvals: Inbox,
-    /// What was found and done at the start after deaddrop had been stopped hard, a sentence each.
-    pub recovered: Vec<String>,
-    /// The turn that was finished then, if one was.
-    pub taken_up: Option<Turn>,
+    /// What recovery found and did when the project was opened, one sentence each.
+    pub recovery_messages: Vec<String>,
+    /// The turn that recovery finished.
+    pub recovered_turn: Option<Turn>,
     workspace: Workspace,
-    /// What the workspace was like before turns, and after them.
+    /// The workspace before and after each turn.
     checkpoints: CheckpointStore,
     runner: Runner,
-    /// Where operations are carried out instead, if not here.
+    /// The machine that carries out operations; None for this one.
     guest: Option<Guest>,
-    /// Shows the person what commands write while they run.
+    /// Shows the output of running commands to the person.
     live_output: Option<Arc<LiveOutput>>,
     stop: Stop,
     clock: Clock,
-    /// What was begun and what came of it.
     journal: Journal,
-    /// Whether a turn is begun and not concluded: then only a new start can go on.
+    /// Whether a turn has begun and not ended. If it fails, only a new start can continue it.
     within_turn: bool,
-    /// Whether something may lie aside that is to be removed.
+    /// Whether folders that were put aside may remain to be removed.
     has_trash: Cell<bool>,
-    /// The tools that commands found when somebody last asked; empty before.
+    /// The tools that commands can find; empty until they are looked up.
     tools: Vec<String>,
-    /// Whether what confines commands was asked for.
+    /// Whether the sandbox was probed.
     probed: Cell<bool>,
-    /// The sessions that the journal holds, as they are now.
-    changed: BTreeMap<String, Session>,
+    /// The present state of each session that may be durable only in the journal, by ID.
+    unflushed: BTreeMap<String, Session>,
     lock: Lock,
 }
 
-/// Tells the time: the machine's, or one that was given.
+/// A clock: the machine's, or one that always shows the given time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Clock(pub Option<Timestamp>);
 
@@ -102,9 +100,9 @@ impl Clock {
 }
 
 impl Engine {
-    /// Opens the project of `config` to serve it: makes its folders and notes them, takes the lock,
-    /// makes what else is missing, finishes what deaddrop was stopped in, and clears away what an interrupted write left.
-    /// `glimpse` shows the person what commands write while they run.
+    /// Opens the project of `config`: creates and claims its folders, takes the lock, recovers an interrupted turn, and
+    /// removes temporary files that interrupted writes left behind. `glimpse` shows the output of running commands to the
+    /// person.
     pub fn open(
         config: Config,
         clock: Clock,
@@ -143,7 +141,7 @@ impl Engine {
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
         let runner = Runner::of(&config, workspace.path(), helper);
         Ok(Self {
-            store: Sessions::new(&config.sessions),
+            store: SessionStore::new(&config.sessions),
             inbox,
             approvals,
             journal,
@@ -151,9 +149,9 @@ impl Engine {
             has_trash: Cell::new(false),
             tools: Vec::new(),
             probed: Cell::new(false),
-            changed: BTreeMap::new(),
-            recovered: Vec::new(),
-            taken_up: None,
+            unflushed: BTreeMap::new(),
+            recovery_messages: Vec::new(),
+            recovered_turn: None,
             workspace,
             checkpoints: undo::store(&config),
             runner,
@@ -166,8 +164,8 @@ impl Engine {
         })
     }
 
-    /// Commands are run by this program instead of the one that runs now.
-    pub fn run_commands_by(&mut self, helper: &Path) {
+    /// Sets the program that runs commands; the default is the running program.
+    pub fn set_command_helper(&mut self, helper: &Path) {
         helper.clone_into(&mut self.runner.helper);
     }
 
@@ -176,12 +174,12 @@ impl Engine {
         self.clock.now()
     }
 
-    /// What sessions note of the workspace that they begin in; None of a guest's.
+    /// The name of the workspace, which sessions record when they begin; None in a guest.
     pub fn workspace_name(&self) -> Option<String> {
         self.guest.is_none().then(|| self.config.workspace_name())
     }
 
-    /// Whether a session or a run goes on in the workspace that is set now.
+    /// Checks that a session or a run began in the present workspace.
     ///
     /// # Errors
     /// It began in another one.
@@ -189,16 +187,16 @@ impl Engine {
         admission::check_workspace(session, self.workspace_name().as_deref(), session.run.is_none())
     }
 
-    /// Whether a session can take a reply now: it is this workspace's, has its policy, and does not wait for the person.
+    /// Checks that a session can accept a reply now.
     ///
     /// # Errors
-    /// It cannot.
+    /// It began in another workspace, its policy does not exist, or it waits for a decision.
     pub fn check_ready(&self, session: &Session) -> Result<()> {
         self.policy_of(session)?;
         admission::check_ready(session, self.workspace_name().as_deref())
     }
 
-    /// Makes what somebody has removed since, and opens the workspace that is there now.
+    /// Creates folders that were removed, and reopens the workspace if its folder was replaced.
     fn ensure_folders(&mut self) -> Result<()> {
         make_folders(&self.config)?;
         if !self.workspace.is_current() {
@@ -207,18 +205,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether a turn was begun and could not be concluded.
+    /// Whether a turn has begun and not ended.
     pub fn is_within_turn(&self) -> bool {
         self.within_turn
     }
 
-    /// Tells others that this process now serves the inbox until it is stopped.
-    pub fn is_serving(&mut self) {
+    /// Announces to other processes that this one serves the inbox until it stops.
+    pub fn announce_serving(&mut self) {
         self.lock.is_serving();
     }
 
-    /// An orderly end: makes durable what the journal stands for. Removes what sessions that are
-    /// over have left, last, when all that anybody waits for is done.
+    /// Shuts down: makes the state in the journal durable elsewhere, then removes scratch directories of completed sessions.
+    /// The removal is last, since nobody waits for it.
     pub fn shut_down(&mut self) -> Result<()> {
         self.flush()?;
         self.empty_trash_at_end();
@@ -240,9 +238,8 @@ fn make_folders(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// A project inside its own workspace gets a settings file: where there is none, a command
-/// could write one for the next start to read. The same of other projects there, and of what
-/// the person has for themselves.
+/// Creates missing settings files in writable folders: for this project, for other projects, and for the person.
+/// Otherwise a command could write one, and the next start would read it.
 fn keep_settings_ours(config: &Config, workspace: &Workspace) -> Result<()> {
     const NOTE: &str = "# Settings of deaddrop; `deaddrop --help` lists them.\n";
     let path = config.project.join(settings::FILE);

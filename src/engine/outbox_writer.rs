@@ -1,11 +1,11 @@
-//! Outboxes and the events beside them: rendered as the workspace is now, and written.
+//! Renders outboxes and the events beside them from the present workspace, and writes them.
 
 use std::path::PathBuf;
 
 use super::Engine;
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::outbox::{self, OutboxForm, RenderedOutbox, Shown};
+use crate::outbox::{self, OutboxForm, RenderedOutbox, ShownFile};
 use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Dialect, Digest, operations};
 use crate::session::record::PreparedOutbox;
@@ -14,8 +14,8 @@ use crate::settings::Config;
 use crate::tokens;
 use crate::workspace::walk::Walk;
 
-/// The outbox of a session with this number, brief if that is wanted. Only the newest has a brief form, and only if it
-/// follows a reply.
+/// The text and form of a session's outbox number `sequence`, in brief form if `wants_brief`. Only the newest outbox has
+/// a brief form, and only if it follows a reply.
 pub fn pasted_outbox(
     config: &Config,
     session: &Session,
@@ -40,12 +40,12 @@ pub fn pasted_outbox(
 }
 
 impl Engine {
-    /// Where the newest outbox of a session is.
+    /// The path of a session's newest outbox.
     pub fn outbox_path(&self, session: &Session) -> PathBuf {
         self.config.outbox.join(session.outbox_name())
     }
 
-    /// Writes the newest outbox of a session where it is missing. Returns whether it was.
+    /// Writes the newest outbox of a session if it is missing. Returns whether it was.
     pub fn restore_outbox(&self, session: &Session) -> Result<bool> {
         let missing = !self.outbox_path(session).exists();
         if missing {
@@ -54,7 +54,7 @@ impl Engine {
         Ok(missing)
     }
 
-    /// Writes the newest outbox of a session, of which nobody notes what it shows.
+    /// Writes the newest outbox of a session, without recording in the session what it shows.
     pub(super) fn write_outbox(&self, session: &Session) -> Result<PathBuf> {
         self.write(session, self.render(session, None)?)
     }
@@ -66,20 +66,20 @@ impl Engine {
         Ok(path)
     }
 
-    /// Notes in a session what its newest outbox shows and what it does not, and how much it is.
-    pub(super) fn note_shown(session: &mut Session, rendered: &RenderedOutbox) {
+    /// Records in a session what its newest outbox shows and withholds, and its size in tokens.
+    pub(super) fn record_shown(session: &mut Session, rendered: &RenderedOutbox) {
         session.withheld.clone_from(&rendered.withheld);
         session.tokens = Some(rendered.tokens);
         if !rendered.excerpts {
             session.seen.forget_excerpts(&session.last_results);
         }
-        // What is known of the lines around those that were withheld is noted anew with what is shown.
+        // The versions of the lines around withheld ones are recorded again below, with what is shown.
         rendered.withheld_from.iter().for_each(|path| session.seen.forget_newer(path));
-        for Shown { path, version, lines, .. } in &rendered.search_lines {
+        for ShownFile { path, version, lines, .. } in &rendered.search_lines {
             version.iter().for_each(|now| session.seen.record_search(path, now.clone(), lines));
         }
-        for Shown { path, whole, lines, cut, version } in &rendered.shown {
-            // A part of which the whole is not known tells nothing of how that is now.
+        for ShownFile { path, whole, lines, cut, version } in &rendered.shown {
+            // Without a version of the whole file, a part says nothing about the present file.
             match version {
                 Some(now) if *whole => session.seen.record(path.clone(), now.clone()),
                 Some(now) if !lines.is_empty() || cut.is_some() => {
@@ -91,8 +91,8 @@ impl Engine {
         }
     }
 
-    /// Writes the events of a session's newest outbox beside it, for programs: first, so that whoever sees the outbox
-    /// finds them. `known` are those that were determined before.
+    /// Writes the events of a session's newest outbox beside it, for programs. Call it before the outbox is written, so that
+    /// a program that sees the outbox finds them. `known` are the events, if they were determined before.
     pub(super) fn write_events(
         &self,
         session: &Session,
@@ -112,15 +112,14 @@ impl Engine {
         Ok(outbox::screened_events(session, &self.config.secrets, &files))
     }
 
-    /// Writes the next outbox under a temporary name; the session notes which files it shows. Returns its events,
-    /// too.
+    /// Writes the next outbox under a temporary name, and records in the session what it shows. Also returns its events.
     pub(super) fn prepare_outbox(
         &self,
         session: &mut Session,
         walk: Option<Walk>,
     ) -> Result<(PreparedOutbox, Option<EventsMessage>)> {
         let rendered = self.render(session, walk)?;
-        Self::note_shown(session, &rendered);
+        Self::record_shown(session, &rendered);
         let text = rendered.text.as_bytes();
         let temporary = atomic::write_beside(&self.outbox_path(session), text)?;
         let prepared = PreparedOutbox {
@@ -130,7 +129,8 @@ impl Engine {
         Ok((prepared, rendered.events))
     }
 
-    /// The newest outbox of a session, as the workspace is now; `walk` lists its files, if they were listed just now.
+    /// Renders the newest outbox of a session from the present workspace. `walk` lists its files, if they were listed just
+    /// now.
     pub(super) fn render(&self, session: &Session, walk: Option<Walk>) -> Result<RenderedOutbox> {
         let (walk, files) = self.files(session, walk)?;
         Ok(outbox::render(session, &self.environment(session)?, &walk, &files))

@@ -1,4 +1,4 @@
-//! What a project is and lacks, as far as that is evident: a line of the Environment section.
+//! A line of the Environment section: how the project is tested, and what it needs that is not installed.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,45 +16,46 @@ use crate::workspace::READ_LIMIT;
 use crate::workspace::walk::{EntryKind, Walk};
 
 #[derive(Deserialize)]
-struct Signs {
-    sign: Vec<Sign>,
+struct ProjectSigns {
+    sign: Vec<ProjectSign>,
 }
 
-/// A sign of how the tests of a project are run, or of what it needs.
+/// A sign of how a project's tests are run, or of what it needs.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Sign {
-    /// A pattern of paths. One such file is enough.
+struct ProjectSign {
+    /// A pattern of paths. One matching file is enough.
     files: String,
-    /// A pattern of what that file contains; any text if it is empty.
+    /// A pattern that the file must contain; empty for none.
     contains: String,
-    /// The command that runs the tests, if it is a sign of that.
+    /// The command that runs the tests; empty if the sign names none.
     tests: String,
-    /// The tools that this takes.
+    /// The tools that the command needs.
     tools: Vec<String>,
-    /// A script that writes the names of libraries that are missing, if it is a sign of some.
+    /// A script that prints the names of missing libraries; empty for none.
     missing: String,
 }
 
-/// How long it may take to find out which libraries are missing.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// So many libraries are named.
+/// How long the scripts may run.
+const SCRIPT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How many missing libraries are named.
 const NAMED: usize = 12;
 
 impl Engine {
-    /// Whether the project is a git repository, how its tests are run, and which tools for that are not `installed` where
-    /// commands run, nor which libraries. Tools that no machine is asked for are not judged.
+    /// Describes the project: whether it is a git repository, how its tests are run, and which tools and libraries for that
+    /// are not installed where commands run. `installed` are the tools that were found there; tools that are never looked up
+    /// are not reported as missing.
     pub(super) fn project(&self, installed: &[String], walk: &Walk) -> Result<String> {
         let signs = toml::from_str(include_str!("data/projects.toml"));
-        let Signs { sign: signs } = signs.expect("a constant table");
-        let (mut told, mut tools) = (vec!["not a git repository".to_owned()], BTreeSet::new());
+        let ProjectSigns { sign: signs } = signs.expect("a constant table");
+        let (mut facts, mut tools) = (vec!["not a git repository".to_owned()], BTreeSet::new());
         if self.is_repository()? {
-            told = vec!["a git repository".to_owned()];
+            facts = vec!["a git repository".to_owned()];
             tools.insert("git");
         }
         let (mut tests, mut scripts): (Vec<&str>, Vec<&str>) = <_>::default();
         for sign in &signs {
-            if self.is_found(sign, walk)? {
+            if self.is_present(sign, walk)? {
                 tests.push(&sign.tests);
                 scripts.push(&sign.missing);
                 tools.extend(sign.tools.iter().map(String::as_str));
@@ -64,42 +65,42 @@ impl Engine {
         tests.dedup();
         scripts.retain(|script| !script.is_empty());
         if !tests.is_empty() {
-            told.push(format!("tests: {}", tests.join(", ")));
+            facts.push(format!("tests: {}", tests.join(", ")));
         }
         let is_missing = |tool: &&str| {
             let is_known = machine::known_tools().any(|(known, _)| known == *tool);
             is_known && !installed.iter().any(|found| found.split(' ').next() == Some(*tool))
         };
         let missing = tools.into_iter().filter(is_missing);
-        told.extend(missing.map(|tool| format!("{tool}: not installed")));
-        let lacking = self.lacking(&scripts);
-        if !lacking.is_empty() {
-            let named = first_of(&lacking, NAMED, lacking.len());
-            told.push(format!("libraries that are not installed: {named}"));
+        facts.extend(missing.map(|tool| format!("{tool}: not installed")));
+        let libraries = self.missing_libraries(&scripts);
+        if !libraries.is_empty() {
+            let named = first_of(&libraries, NAMED, libraries.len());
+            facts.push(format!("libraries that are not installed: {named}"));
         }
-        Ok(told.join("; "))
+        Ok(facts.join("; "))
     }
 
-    /// The names of libraries that the project lacks where commands run, by these scripts.
-    fn lacking(&self, scripts: &[&str]) -> Vec<String> {
+    /// Runs these scripts where commands run, and returns the names of missing libraries that they print.
+    fn missing_libraries(&self, scripts: &[&str]) -> Vec<String> {
         if scripts.is_empty() || self.guest.is_some() {
             return Vec::new();
         }
         let own = self.config.sessions.join(PROBE);
-        let said = self.runner.inspect(&(scripts.join("\n") + "\n:"), PATIENCE, &own);
-        // They come from files of the project.
+        let output = self.runner.inspect(&(scripts.join("\n") + "\n:"), SCRIPT_TIMEOUT, &own);
+        // The names come from files of the project, so they are not trusted.
         let is_name = |line: &&str| {
             line.len() < 80 && line.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
         };
-        said.unwrap_or_default().lines().filter(is_name).map(str::to_owned).collect()
+        output.unwrap_or_default().lines().filter(is_name).map(str::to_owned).collect()
     }
 
-    /// Whether the workspace is that of a git repository.
+    /// Whether the workspace is a git repository or worktree.
     pub(super) fn is_repository(&self) -> Result<bool> {
         Ok(self.text(".git/HEAD")?.or(self.text(".git")?).is_some())
     }
 
-    fn is_found(&self, sign: &Sign, walk: &Walk) -> Result<bool> {
+    fn is_present(&self, sign: &ProjectSign, walk: &Walk) -> Result<bool> {
         let [files, contains] = [&sign.files, &sign.contains]
             .map(|pattern| Regex::new(pattern).expect("a constant pattern"));
         let listed = walk.files().filter(|file| file.kind == EntryKind::File);

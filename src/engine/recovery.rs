@@ -1,12 +1,11 @@
-//! What is done when a project is opened: finish the turn that deaddrop was stopped in, and
-//! make again what a power loss may have taken.
+//! Recovery, when a project is opened: finishes an interrupted turn, and restores what a power loss may have destroyed.
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::transaction::Stopped;
+use super::transaction::StoppedTurn;
 use super::{Engine, remote};
 use crate::admission;
 use crate::atomic;
@@ -16,16 +15,16 @@ use crate::executor::{LocalExecutor, OpaquePreview};
 use crate::protocol::{Detail, Digest, Effect, Outcome, RelPath};
 use crate::session::Session;
 use crate::session::log::{self, LogEntry};
-use crate::session::record::{History, Record, Unfinished};
+use crate::session::record::{History, JournalRecord, UnfinishedTurn};
 use crate::text::count;
 use crate::turn::known_outcomes;
 use crate::workspace::protected::{Protection, Snapshot};
 
-/// How long the command of a deaddrop that was killed may take to die.
+/// How long to wait for the command of a killed deaddrop to die.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// Reads the journal and does what it says is left to do.
+    /// Reads the journal and does what remains to be done.
     pub(super) fn recover(
         &mut self,
         payloads: &[String],
@@ -34,10 +33,10 @@ impl Engine {
         let history = History::read(payloads)
             .map_err(|n| Error::unknown_record(&self.config.sessions.join("journal"), n))?;
 
-        // The journal is newer than any file that was made from it.
-        self.changed = history.states;
-        self.changed.retain(|_, session| !session.is_past());
-        for session in self.changed.values() {
+        // The journal is at least as new as the session files.
+        self.unflushed = history.states;
+        self.unflushed.retain(|_, session| !session.is_past());
+        for session in self.unflushed.values() {
             self.store.save_soon(session)?;
         }
         self.restore_logs(history.logged, observer)?;
@@ -53,55 +52,54 @@ impl Engine {
         for file in history.files {
             if let Some(name) = self.inbox.archive_again(file)? {
                 let name = name.to_string_lossy();
-                self.tell(format!("{name} was carried out before, and is archived"), observer);
+                self.report(format!("{name} was carried out before, and is archived"), observer);
             }
         }
         let has_outbox = |session: &&Session| {
             !session.is_complete && session.run.is_none() && self.check_workspace(session).is_ok()
         };
-        let open: Vec<Session> = self.changed.values().filter(has_outbox).cloned().collect();
+        let open: Vec<Session> = self.unflushed.values().filter(has_outbox).cloned().collect();
         for session in open {
             if self.restore_outbox(&session)? {
                 let name = session.outbox_name();
-                self.tell(format!("the outbox {name} was missing, and is written"), observer);
+                self.report(format!("the outbox {name} was missing, and is restored"), observer);
             }
         }
         self.flush()
     }
 
-    fn finish(&mut self, mut turn: Unfinished, observer: &mut dyn Observer) -> Result<()> {
+    fn finish(&mut self, mut turn: UnfinishedTurn, observer: &mut dyn Observer) -> Result<()> {
         self.wait_for_command()?;
         let name = turn.begin.reply().to_owned();
-        // Told before it is done: should deaddrop be stopped again, nobody would learn of it later.
+        // Reported before it is done: if deaddrop is stopped again, nothing reports it later.
         if let Some(mut commit) = turn.commit.take() {
             commit.recovered = true;
-            let (how, outcomes) = match &commit.session.pending {
+            let (extent, outcomes) = match &commit.session.pending {
                 Some(pending) => (" up to your decision", &pending.outcomes),
                 None => ("", &commit.session.last_results),
             };
             let lost = outcomes.iter().filter(|outcome| outcome.is_lost()).count();
-            let told = format!(
-                "{name} had been carried out{how} when deaddrop was stopped{}; what was left is put into place now",
-                tell_lost(lost)
+            let message = format!(
+                "{name} had been carried out{extent} when deaddrop was stopped{}; its outbox and session are now put in place",
+                describe_lost(lost)
             );
-            self.tell(told, observer);
-            self.taken_up = Some(self.conclude(&turn.begin, commit, None)?);
+            self.report(message, observer);
+            self.recovered_turn = Some(self.conclude(&turn.begin, commit, None)?);
             return Ok(());
         }
         let mut progress = self.progress(&turn.begin);
-        progress.stopped = Some(Stopped::default());
+        progress.stopped = Some(StoppedTurn::default());
         if turn.begin.is_decision_alone() {
-            let told = format!("the decision about {} is kept", turn.begin.session.stem());
-            self.tell(told, observer);
+            let message = format!("the decision about {} is kept", turn.begin.session.stem());
+            self.report(message, observer);
             return self.resume(&turn.begin, progress, observer).map(drop);
         }
-        // What was begun elsewhere is left as it is, until that workspace is set again.
+        // A turn that began in another workspace waits until that workspace is set again.
         admission::check_workspace(&turn.begin.session, self.workspace_name().as_deref(), false)?;
         if turn.begin.undoing.is_some() {
-            let told =
-                "deaddrop was stopped while it put files back; what was left of that is done now";
-            self.tell(told.to_owned(), observer);
-            self.taken_up = Some(self.resume(&turn.begin, progress, observer)?);
+            let message = "deaddrop was stopped while it put files back; the rest is put back now";
+            self.report(message.to_owned(), observer);
+            self.recovered_turn = Some(self.resume(&turn.begin, progress, observer)?);
             return Ok(());
         }
         self.set_guest_patience(&turn.begin)?;
@@ -112,7 +110,7 @@ impl Engine {
                 let terms = remote::terms_to_ask(&turn.begin, &self.config);
                 known_outcomes(&turn, &mut *guest.executor(terms)?)?
             }
-            // Of what was begun in a guest that is none any more, nothing here can tell.
+            // The settings name that guest no longer, so nothing here can examine its effects.
             _ if turn.begin.guest.is_some() => known_outcomes(&turn, &mut OpaquePreview::new(&[]))?,
             _ => {
                 let scratch = self.scratch_dir(&turn.begin.session);
@@ -126,12 +124,12 @@ impl Engine {
         let done = known.values().filter(|outcome| !outcome.is_lost()).count();
         let lost = known.len() - done;
         let left = turn.begin.steps().len() - known.len();
-        let told = format!(
+        let message = format!(
             "deaddrop was stopped while it carried out {name}: {} done before{}; {left} left to do now",
             count(done, "command"),
-            tell_lost(lost)
+            describe_lost(lost)
         );
-        self.tell(told, observer);
+        self.report(message, observer);
         if let Some(snapshot) = snapshot
             && turn.begin.guest.is_none()
             && self.is_guarded_here(&turn.begin.session)
@@ -139,19 +137,20 @@ impl Engine {
             progress.protection = self.check_protected(&turn, snapshot, &mut known, observer)?;
         }
         progress.outcomes = known;
-        progress.stopped = Some(Stopped { noted: std::mem::take(&mut turn.noted), changed_since });
+        progress.stopped =
+            Some(StoppedTurn { noted: std::mem::take(&mut turn.noted), changed_since });
         let after = self.resume(&turn.begin, progress, observer)?;
         if after.session.is_complete {
-            self.tell(format!("session {} is complete", after.session.id), observer);
+            self.report(format!("session {} is complete", after.session.id), observer);
         }
-        self.taken_up = Some(after);
+        self.recovered_turn = Some(after);
         Ok(())
     }
 
-    /// Where something else stands than the operations of a turn found or left: somebody has changed it since, so
-    /// an undo does not overwrite it unasked.
-    fn changed_since_stop(&self, turn: &Unfinished) -> Vec<RelPath> {
-        let mut meant: BTreeMap<&RelPath, Vec<Option<&Digest>>> = BTreeMap::new();
+    /// The paths whose contents differ from those before and after the turn's operations. Somebody has changed them since,
+    /// so an undo does not overwrite them without `--force`.
+    fn changed_since_stop(&self, turn: &UnfinishedTurn) -> Vec<RelPath> {
+        let mut expected: BTreeMap<&RelPath, Vec<Option<&Digest>>> = BTreeMap::new();
         for effect in turn.intents.values() {
             let ends = match effect {
                 Effect::File(effect) => vec![(&effect.path, [&effect.before, &effect.after])],
@@ -162,21 +161,21 @@ impl Engine {
                 Effect::Command | Effect::Guest { .. } => continue,
             };
             for (path, digests) in ends {
-                meant.entry(path).or_default().extend(digests.map(Option::as_ref));
+                expected.entry(path).or_default().extend(digests.map(Option::as_ref));
             }
         }
-        let is_other = |(path, digests): &(&RelPath, Vec<Option<&Digest>>)| {
+        let differs = |(path, digests): &(&RelPath, Vec<Option<&Digest>>)| {
             let now = self.workspace.digest(path);
             !now.is_ok_and(|now| digests.contains(&now.as_ref()))
         };
-        meant.into_iter().filter(is_other).map(|(path, _)| path.clone()).collect()
+        expected.into_iter().filter(differs).map(|(path, _)| path.clone()).collect()
     }
 
-    /// Finds what the commands of the turn have done to protected names, and tells it with the one
-    /// that was interrupted, or with the last.
+    /// Finds what the turn's commands did to protected names, and adds the warnings to the outcome of the interrupted
+    /// command, or of the last one.
     fn check_protected(
         &mut self,
-        turn: &Unfinished,
+        turn: &UnfinishedTurn,
         snapshot: Snapshot,
         known: &mut BTreeMap<usize, Outcome>,
         observer: &mut dyn Observer,
@@ -186,7 +185,7 @@ impl Engine {
         let mut noticed = protection.unreported(warnings);
         noticed.extend(protection.check(&self.workspace));
         if self.guest.is_some() {
-            // What is left of the turn is not carried out here, so this is its end.
+            // The rest of the turn is not carried out here, so this is its last check.
             noticed.extend(protection.finish(&self.workspace, &self.workspace.walk()?));
         }
         let ran = |outcome: &&Outcome| matches!(outcome.detail, Detail::Ran(_));
@@ -197,18 +196,21 @@ impl Engine {
         {
             noticed.iter().for_each(|warning| observer.event(Event::Warning(&warning.text)));
             outcome.warnings.append(&mut noticed);
-            self.note(&Record::Result { step, outcome: Box::new(outcome.clone()) })?;
+            self.append_durably(&JournalRecord::Result {
+                step,
+                outcome: Box::new(outcome.clone()),
+            })?;
         }
         Ok(protection)
     }
 
-    fn tell(&mut self, told: String, observer: &mut dyn Observer) {
-        observer.event(Event::Warning(&told));
-        self.recovered.push(told);
+    fn report(&mut self, message: String, observer: &mut dyn Observer) {
+        observer.event(Event::Warning(&message));
+        self.recovery_messages.push(message);
     }
 
-    /// Gives the logs what a power loss took from them: while the journal grows, they are on disk no sooner
-    /// than the system likes. Each line that can be missing is of a turn that is still in the journal.
+    /// Adds the lines that a power loss may have destroyed to the logs, which are synced only when the journal is emptied.
+    /// Each line that can be missing is of a turn that is still in the journal.
     fn restore_logs(
         &mut self,
         logged: BTreeMap<String, Vec<LogEntry>>,
@@ -217,18 +219,17 @@ impl Engine {
         for (id, entries) in logged {
             let missing = log::restore(&self.config.sessions, &id, entries)?;
             if missing > 0 {
-                let told = format!(
-                    "the log of session {id} lacked {}, and has {} again from the journal",
-                    count(missing, "turn"),
-                    if missing == 1 { "it" } else { "them" }
+                let message = format!(
+                    "the log of session {id} lacked {}, restored from the journal",
+                    count(missing, "turn")
                 );
-                self.tell(told, observer);
+                self.report(message, observer);
             }
         }
         Ok(())
     }
 
-    /// A command of a deaddrop that was killed dies with it, but not in the same moment.
+    /// Waits for the command of a killed deaddrop, which dies with it, but not at the same moment.
     fn wait_for_command(&self) -> Result<()> {
         let path = &self.runner.lock;
         let fail = |e| Error::io("lock", path, e);
@@ -248,10 +249,10 @@ impl Engine {
         }
     }
 
-    /// A reply that was claimed and not begun is a new one.
+    /// Returns replies that were claimed but not begun to their folders; they count as new.
     fn put_claims_back(&mut self) -> Result<()> {
         for folder in [&self.inbox, &self.approvals] {
-            for path in folder.left_over()? {
+            for path in folder.leftover_claims()? {
                 folder.put_back(&path)?;
             }
         }
@@ -259,7 +260,7 @@ impl Engine {
     }
 }
 
-fn tell_lost(lost: usize) -> String {
+fn describe_lost(lost: usize) -> String {
     match lost {
         0 => String::new(),
         n => format!(", {n} interrupted (it may have run in part, and is not run again)"),

@@ -1,5 +1,4 @@
-//! Operations that are carried out on another machine: whether this project has a guest, and
-//! how a turn goes on that was begun in one.
+//! The guest: the machine that carries out operations, if the settings name one. Also reads files from it or from here.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,71 +20,71 @@ use crate::workspace::Contents;
 use crate::workspace::picture::is_ignored_product_file;
 use crate::workspace::walk::Walk;
 
-/// So much of a file is looked at to tell what some lines of it are, in bytes.
+/// The largest file that is read completely so that the version of some of its lines is known, in bytes.
 const WHOLE_LIMIT: u64 = 4 << 20;
-/// So many files are looked at for that.
+/// How many files are read completely for that.
 const WHOLES: usize = 64;
 
 impl Engine {
-    /// The guest of the settings, not reached yet.
+    /// The guest of the settings, not connected yet.
     pub(super) fn guest_of(config: &Config, stop: &Stop) -> Option<Guest> {
         let guest = config.guest.clone().map(|guest| Guest::new(guest, Programs::of(config)));
         let stop = stop.clone();
         guest.map(|guest| guest.until(move || stop.is_asked()))
     }
 
-    /// A turn is gone on with that is begun, and may be begun in the guest: where a deaddrop is there
-    /// that still carries out one of its steps, it is waited for as long as that may take.
+    /// Sets how long to wait for the guest: it may still be carrying out a step of this turn, if the turn has begun before,
+    /// so as long as the turn's longest command may take.
     pub(super) fn set_guest_patience(&self, begin: &Begin) -> Result<()> {
         let Some(guest) = &self.guest else { return Ok(()) };
         let policy = self.policy_of_turn(begin)?;
-        let given = timeout(&policy, self.runner.timeout);
+        let timeout = timeout(&policy, self.runner.timeout);
         let longest = begin.steps().iter().filter_map(|step| match &step.asks {
-            Asks::Operation(Operation::Run(run)) => Some(given(run.wanted_timeout())),
+            Asks::Operation(Operation::Run(run)) => Some(timeout(run.wanted_timeout())),
             _ => None,
         });
         guest.be_patient(longest.max().unwrap_or_default());
         Ok(())
     }
 
-    /// Which guest operations are carried out in, for people; None for this machine.
+    /// The name of the guest that carries out operations, for people; None for this machine.
     pub fn guest_label(&self) -> Option<String> {
         self.guest.as_ref().map(Guest::label)
     }
 
-    /// What the guest is, if there is one.
+    /// What the guest says about itself; None without a guest.
     ///
     /// # Errors
-    /// It cannot be reached.
+    /// The guest cannot be reached.
     pub fn guest_about(&self) -> Result<Option<Rc<About>>> {
         self.guest.as_ref().map(Guest::about).transpose()
     }
 
-    /// Nothing is asked of the guest for a while: it is free for others.
-    pub fn let_guest_rest(&self) {
+    /// Disconnects from the guest while it is not needed, so that others can use it.
+    pub fn release_guest(&self) {
         if let Some(guest) = &self.guest {
             guest.rest();
         }
     }
 
-    /// Why nothing more of a turn is carried out: its operations were meant for another machine.
-    pub(super) fn meant_for_another(&self, begin: &Begin) -> Option<String> {
-        let named = |guest: &Option<String>| match guest {
+    /// Why the rest of a turn is not carried out, if it began on another machine than the present settings name.
+    pub(super) fn other_machine(&self, begin: &Begin) -> Option<String> {
+        let place = |guest: &Option<String>| match guest {
             Some(guest) => format!("in the guest '{guest}'"),
             None => "on the user's own machine".to_owned(),
         };
         let now = self.guest_label();
         (begin.guest != now).then(|| {
             format!(
-                "the turn was begun {}, and the settings have it go on {}",
-                named(&begin.guest),
-                named(&now)
+                "the turn was begun {}, and the settings now say that operations are carried out {}",
+                place(&begin.guest),
+                place(&now)
             )
         })
     }
 
-    /// The files as they are where operations are carried out; `walk` is what was found there, if
-    /// somebody has just looked.
+    /// The files for an outbox, from the machine that carries out operations. `walk` lists them, if they were listed just
+    /// now.
     pub(super) fn files(&self, session: &Session, walk: Option<Walk>) -> Result<(Walk, Files)> {
         let (mut requested, mut wholes) = (Vec::new(), Vec::new());
         for (path, part) in session.read_requests() {
@@ -116,7 +115,7 @@ impl Engine {
         Ok((walk, Files { requested, offered, wholes, secrets }))
     }
 
-    /// Adds all of a file, if that is not too much, and it is not there yet.
+    /// Adds a complete file, unless it is too large or already there.
     fn add_whole(&self, wholes: &mut Vec<Contents>, path: &RelPath) -> Result<()> {
         if wholes.len() == WHOLES || wholes.iter().any(|whole| whole.path == *path) {
             return Ok(());
@@ -127,7 +126,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads at most the first `limit` bytes of a file where operations are carried out.
+    /// Reads at most the first `limit` bytes of a file, on the machine that carries out operations.
     pub(super) fn read(
         &self,
         path: &RelPath,
@@ -139,7 +138,7 @@ impl Engine {
         }
     }
 
-    /// Lists the files where operations are carried out.
+    /// Lists the files on the machine that carries out operations.
     pub(super) fn walk(&self) -> Result<Walk> {
         match &self.guest {
             Some(guest) => guest.walk(),
@@ -147,13 +146,13 @@ impl Engine {
         }
     }
 
-    /// Has the newest results' files listed also among build products that are ignored.
+    /// Adds the files of the newest results to the listing even if they are ignored build products.
     fn list_touched(&self, session: &Session, walk: &mut Walk) -> Result<()> {
         for path in context::newest(session) {
             if !is_ignored_product_file(walk, path) {
                 continue;
             }
-            // None of its bytes are wanted, only how many there are.
+            // Only its size is needed.
             let Ok(path) = RelPath::parse(path) else { continue };
             if let Ok(file) = self.read(&path, 0)?
                 && file.path == path
@@ -165,28 +164,26 @@ impl Engine {
     }
 }
 
-/// What the keys of a turn's steps in a guest begin with: the same whenever it is taken up again, and
-/// of no other turn.
+/// The prefix of the keys of a turn's steps in a guest: unique to the turn, and the same when it is recovered.
 pub(super) fn turn_key(begin: &Begin) -> String {
     let Session { secret, id, sequence, .. } = &begin.session;
     let text = admission::reply_identity(begin);
-    let what = format!("{secret} {id} {sequence} {}", text.as_str());
-    Digest::of(what.as_bytes()).as_str().to_owned()
+    let text = format!("{secret} {id} {sequence} {}", text.as_str());
+    Digest::of(text.as_bytes()).as_str().to_owned()
 }
 
-/// What a session is called in a guest: nobody who knows its id alone finds what its commands have
-/// there for themselves.
+/// A session's name in a guest, which names its scratch directory there. It cannot be guessed from the session's ID.
 pub(super) fn scratch_name(session: &Session) -> String {
     let secret = Digest::of(session.secret.as_bytes());
     format!("{}-{}", session.id, &secret.as_str()[..16])
 }
 
-/// How long a command gets that asks for so much.
+/// Computes the time limit of a command from the limit that it asks for.
 pub(super) fn timeout(policy: &Policy, default: Duration) -> impl Fn(Option<Duration>) -> Duration {
     move |asked| policy.shell.timeout(asked, default)
 }
 
-/// The terms under which what was left of a turn is asked about: nothing is carried out.
+/// The terms for asking a guest what became of a turn's steps; nothing is carried out.
 pub(super) fn terms_to_ask<'a>(begin: &Begin, config: &'a Config) -> Terms<'a> {
     Terms {
         turn: turn_key(begin),

@@ -1,5 +1,5 @@
-//! The files that hold secrets by their nature: as they are, and as they were before a turn that may
-//! have changed, moved or deleted them after a command showed what they hold.
+//! Files that contain secrets by their kind, such as `.env`: their present contents, and those from before a turn that
+//! may have changed, moved or deleted them after a command printed their secrets.
 
 use super::Engine;
 use crate::error::Result;
@@ -10,16 +10,15 @@ use crate::session::record::Begin;
 use crate::workspace::Contents;
 use crate::workspace::walk::{EntryKind, Walk};
 
-/// So many files are looked into for secrets, of so many bytes each.
+/// How many files are read for secrets, and the largest one in bytes.
 const SECRET_FILES: usize = 32;
 const SECRET_BYTES: u64 = 64 << 10;
-/// Of so many bytes in all a session keeps what they were.
-const HELD_BYTES: usize = 256 << 10;
+/// How many bytes of earlier contents a session keeps in all.
+const SNAPSHOT_BYTES: usize = 256 << 10;
 
 impl Engine {
-    /// The files that hold secrets by their nature, those nearest to the root, as far as they are not
-    /// too large; released ones are not among them. A guest tells of none that is ignored, but one at
-    /// its root is looked for.
+    /// The files that contain secrets by their kind, nearest to the root first, without large and released ones. A guest
+    /// lists no ignored files, so `.env` at its root is always tried.
     pub(super) fn secrets(&self, walk: &Walk) -> Result<Vec<Contents>> {
         let is_one =
             |path: &&str| secrets::is_secret_text_file(path) && !self.config.secrets.allows(path);
@@ -30,18 +29,18 @@ impl Engine {
             listed.filter(is_one).chain(ignored.chain(unseen).filter(is_one)).collect();
         paths.sort_by_key(|path| (path.matches('/').count(), *path));
         paths.dedup();
-        let mut held = Vec::new();
+        let mut files = Vec::new();
         for path in paths.into_iter().take(SECRET_FILES) {
             let Ok(path) = RelPath::parse(path) else { continue };
             let file = self.read(&path, SECRET_BYTES)?.ok();
-            held.extend(file.filter(|file| file.bytes.len() as u64 == file.size));
+            files.extend(file.filter(|file| file.bytes.len() as u64 == file.size));
         }
-        Ok(held)
+        Ok(files)
     }
 
-    /// Notes in the session of a turn what such files hold before it, where one of its steps may change
-    /// that and was not carried out before; the newest first, before what was noted earlier. Of a guest's
-    /// files none are noted, nor of a run's, which has no outbox.
+    /// Records in the session what such files contain before a turn, if a step that is still to be carried out may change
+    /// them. The newest contents come before those recorded earlier. Records nothing in a guest or for a run, which has no
+    /// outbox.
     pub(super) fn record_secrets(&self, begin: &mut Begin) -> Result<()> {
         if self.guest.is_some() || begin.session.run.is_some() {
             return Ok(());
@@ -51,40 +50,40 @@ impl Engine {
         if !to_do.any(|(_, step)| may_change_secrets(step)) {
             return Ok(());
         }
-        let found = self.secrets(&self.workspace.walk_for_secrets()?)?;
-        let mut held: Vec<SecretFile> = found.iter().map(SecretFile::of).collect();
+        let files = self.secrets(&self.workspace.walk_for_secrets()?)?;
+        let mut snapshots: Vec<SecretFile> = files.iter().map(SecretFile::of).collect();
         for earlier in std::mem::take(&mut begin.session.held) {
-            if !held.contains(&earlier) {
-                held.push(earlier);
+            if !snapshots.contains(&earlier) {
+                snapshots.push(earlier);
             }
         }
         let mut bytes = 0;
-        held.truncate(SECRET_FILES);
-        held.retain(|one| {
-            bytes += one.text.len();
-            bytes <= HELD_BYTES
+        snapshots.truncate(SECRET_FILES);
+        snapshots.retain(|snapshot| {
+            bytes += snapshot.text.len();
+            bytes <= SNAPSHOT_BYTES
         });
-        begin.session.held = held;
+        begin.session.held = snapshots;
         Ok(())
     }
 
-    /// Those of them that are not as they were, and so are known from nothing else.
-    pub(super) fn changed_secrets(&self, mut held: Vec<SecretFile>) -> Result<Vec<SecretFile>> {
+    /// The recorded contents that no file contains any more, so that only the record shows which secrets they contained.
+    pub(super) fn changed_secrets(&self, snapshots: Vec<SecretFile>) -> Result<Vec<SecretFile>> {
         if self.guest.is_some() {
-            return Ok(held);
+            return Ok(snapshots);
         }
         let mut changed = Vec::new();
-        for one in held.drain(..) {
-            let now = self.read(&one.path, SECRET_BYTES)?.ok();
-            if now.is_none_or(|now| SecretFile::of(&now).text != one.text) {
-                changed.push(one);
+        for snapshot in snapshots {
+            let now = self.read(&snapshot.path, SECRET_BYTES)?.ok();
+            if now.is_none_or(|now| SecretFile::of(&now).text != snapshot.text) {
+                changed.push(snapshot);
             }
         }
         Ok(changed)
     }
 }
 
-/// Whether a step may change, move or delete a file that holds secrets by its nature.
+/// Whether a step may change, move or delete a file that contains secrets by its kind.
 fn may_change_secrets(step: &Step) -> bool {
     match &step.asks {
         Asks::Operation(operation) => match operation {

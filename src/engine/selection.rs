@@ -1,4 +1,4 @@
-//! What the person selected after they had seen what a reply would do.
+//! The person's selection among the steps of a reply, made after they saw a preview of it.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,18 @@ use crate::settings::Config;
 use crate::turn;
 use crate::workspace::Workspace;
 
-/// The person's selection among the steps of a reply. It is valid for the reply and the files that they saw.
+/// The person's selection among the steps of a reply. It is valid only for the reply and the files that the preview
+/// showed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Selection {
-    /// What identifies that reply and those files (see [`state_of`]); None for whatever there is.
+    /// Identifies that reply and those files (see [`state_of`]); None for any.
     pub state: Option<String>,
-    /// The steps that are not executed, counted from 1, each with the reason, which may be empty.
+    /// The steps to leave out, counted from 1, each with the reason, which may be empty.
     pub left_out: BTreeMap<usize, String>,
 }
 
-/// Identifies a reply to a session, which has these steps, and the present state of the files that it would change.
+/// Identifies a reply, its session, and the present state of the files that its `steps` would change.
 pub fn state_of(
     config: &Config,
     workspace: &Workspace,
@@ -38,7 +39,7 @@ pub fn state_of(
     turn::state_of(session, &admission::identity(reply), steps, executor)
 }
 
-/// Marks these steps as left out, counted from 1, each for a reason.
+/// Marks these steps as left out, by number counted from 1, each with its reason.
 ///
 /// # Errors
 /// There is no such step.
@@ -56,7 +57,7 @@ pub fn leave_out(steps: &mut [Step], left_out: &BTreeMap<usize, String>) -> Resu
 }
 
 impl Engine {
-    /// Whether the person's selection among the steps of a reply to `session` is valid, or why not.
+    /// Checks the person's selection among the steps of a reply to `session`.
     pub fn check_selection(
         &self,
         reply: &mut ParsedReply,
@@ -81,4 +82,4 @@ impl Engine {
     }
 }
 
-const CHANGED: &str = "the reply or the files that it changes are not as they were when you looked: look again. Nothing was executed";
+const CHANGED: &str = "the reply or a file that it changes has changed since the preview, and nothing was executed: look at the preview again";

@@ -1,4 +1,4 @@
-//! What the person does with sessions between turns: begin one, add words to it, close or remove it.
+//! Changes of sessions between turns, by the person: begin, say something, reopen, close, delete.
 
 use std::fs;
 use std::io;
@@ -11,34 +11,34 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::outbox;
 use crate::protocol::Dialect;
-use crate::session::{Offer, Session, new_id};
+use crate::session::{FilePatterns, Session, new_id};
 use crate::settings::Config;
 use crate::tokens;
 use crate::workspace::walk::Walk;
 
-/// How a session begins.
+/// The options of a new session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewSession {
     /// The task.
     pub task: String,
-    /// Its id; None for a random one.
+    /// Its ID; None for a random one.
     pub id: Option<String>,
-    /// The dialect that its outboxes teach.
+    /// The dialect of its outboxes and replies.
     pub dialect: Dialect,
-    /// Which file contents its first outbox shows unasked; None for none.
+    /// The file contents that its first outbox shows without a request; None for none.
     #[serde(default)]
-    pub offer: Option<Offer>,
+    pub offer: Option<FilePatterns>,
     /// The name of its policy.
     pub policy: String,
-    /// The workspace (see [`Config::workspace_name`]); None for that of whoever begins it.
+    /// The workspace in which it must begin (see [`Config::workspace_name`]); None for any.
     #[serde(default)]
     pub workspace: Option<String>,
 }
 
 impl Engine {
-    /// Begins a session: its file and its first outbox. `unconfined`: the person allowed commands with their own
-    /// rights if there is no sandbox.
+    /// Begins a session: writes its file and its first outbox. `unconfined` means that the person allows commands with
+    /// their own rights if there is no sandbox.
     pub fn begin_session(&mut self, new: &NewSession, unconfined: bool) -> Result<Turn> {
         self.tools.clear();
         let (mut session, walk) = self.new_session(new, unconfined)?;
@@ -46,12 +46,12 @@ impl Engine {
         Ok(Turn { session, outbox: Some(outbox) })
     }
 
-    /// Writes the first outbox of a session that is not begun into a file among the sessions. Whoever asked removes it.
+    /// Writes the outbox that a new session would begin with to a file beside the sessions. The caller removes it.
     pub fn preview_session(&mut self, new: &NewSession) -> Result<Turn> {
         let (mut session, walk) = self.new_session(new, false)?;
         let rendered = self.render(&session, Some(walk))?;
         session.tokens = Some(rendered.tokens);
-        // A temporary name, so that the next start removes what nobody has.
+        // A temporary name, so that the next start removes a file that its caller did not.
         let path = self.config.sessions.join("preview");
         let path = atomic::write_beside(&path, rendered.text.as_bytes())?;
         Ok(Turn { session, outbox: Some(path) })
@@ -59,17 +59,17 @@ impl Engine {
 
     fn new_session(&mut self, new: &NewSession, unconfined: bool) -> Result<(Session, Walk)> {
         let NewSession { task, id, dialect, policy, offer, workspace } = new;
-        // Whoever hands it over may have other settings.
+        // The request may come from a process with other settings.
         self.config.policy(policy)?;
         let here = self.config.workspace_name();
-        if let Some(meant) = workspace.as_ref().filter(|meant| **meant != here) {
+        if let Some(wanted) = workspace.as_ref().filter(|wanted| **wanted != here) {
             return Err(Error::usage(format!(
-                "the deaddrop that runs here works in the workspace '{here}', and the session is to begin in '{meant}': stop it first, or begin in a project of its own (-C)"
+                "the deaddrop that runs here works in the workspace '{here}', and the session is to begin in '{wanted}': stop it first, or begin in a project of its own (-C)"
             ))
             .with_code("other-workspace"));
         }
         let id = id.clone().unwrap_or_else(|| self.free_id());
-        // It takes a while, and previews come one after the other.
+        // Looking them up takes a while, so previews reuse them.
         if self.tools.is_empty() {
             self.tools = match &self.guest {
                 Some(guest) => guest.tools()?,
@@ -91,7 +91,7 @@ impl Engine {
         Ok((session, walk))
     }
 
-    /// An id that nothing has.
+    /// An ID that is not in use.
     pub(super) fn free_id(&self) -> String {
         loop {
             let id = new_id();
@@ -101,10 +101,10 @@ impl Engine {
         }
     }
 
-    /// Goes on with a completed session, with the person's words in its next outbox.
+    /// Reopens a completed session, with the person's words in its next outbox.
     ///
     /// # Errors
-    /// There is none, it is not complete, it began in another workspace, or it cannot be written.
+    /// It does not exist, is not complete, began in another workspace, or cannot be written.
     pub fn reopen(&mut self, id: &str, text: &str) -> Result<Turn> {
         let mut session = self.store.load(id)?;
         self.check_workspace(&session)?;
@@ -122,38 +122,38 @@ impl Engine {
     /// if they were listed just now.
     pub fn save_and_write(&mut self, session: &mut Session, walk: Option<Walk>) -> Result<PathBuf> {
         let rendered = self.render(session, walk)?;
-        Self::note_shown(session, &rendered);
+        Self::record_shown(session, &rendered);
         self.save(session)?;
         self.write(session, rendered)
     }
 
-    /// Says something on the person's behalf: at the end of the newest outbox, if that is still to be
-    /// answered, otherwise in the next one. The turn's outbox is the one that says it now.
+    /// Adds the person's words to the end of the newest outbox if it awaits a reply; otherwise the next outbox contains
+    /// them. The returned turn has an outbox only in the first case.
     ///
     /// # Errors
-    /// It could not be written, and is not said: who says it again says it once.
+    /// It could not be written. Then the words are not added, so they can be said again.
     pub fn say(&mut self, mut session: Session, text: &str) -> Result<Turn> {
-        let Some((added, outbox)) = self.with_words(&session, text) else {
+        let Some((changed, outbox)) = self.with_words(&session, text) else {
             session.say(text, self.now());
-            self.save_or_not(&session, || Ok(()))?;
+            self.save_then(&session, || Ok(()))?;
             return Ok(Turn { session, outbox: None });
         };
-        let path = self.outbox_path(&added);
-        // Written first, so that a full disk is met while nothing is noted, and named last, since a
-        // key has to be known before anybody can see it. Whichever of the two outboxes a power loss
-        // leaves, its key is known: so that waits for no disk.
+        let path = self.outbox_path(&changed);
+        // The outbox is written first, so that a full disk is noticed while nothing is recorded. It is renamed
+        // last, since its key must be known before anybody can see it. After a power loss either outbox may be
+        // there; the keys of both are known, so the rename need not be synced.
         let temporary = atomic::write_beside(&path, outbox.as_bytes())?;
-        let name = || fs::rename(&temporary, &path).map_err(|e| Error::io("write", &path, e));
-        if let Err(e) = self.save_or_not(&added, name) {
+        let rename = || fs::rename(&temporary, &path).map_err(|e| Error::io("write", &path, e));
+        if let Err(e) = self.save_then(&changed, rename) {
             let _ = fs::remove_file(&temporary);
             return Err(e);
         }
-        Ok(Turn { session: added, outbox: Some(path) })
+        Ok(Turn { session: changed, outbox: Some(path) })
     }
 
-    /// Saves a session that the person changed, and does what follows from that. Where either fails, it is
-    /// saved as it was, since otherwise the journal would contain what is reported to have failed.
-    fn save_or_not(&mut self, session: &Session, then: impl FnOnce() -> Result<()>) -> Result<()> {
+    /// Saves a session that the person changed, then calls `then`. If either fails, saves the previous state again;
+    /// otherwise the journal would contain a change that is reported as failed.
+    fn save_then(&mut self, session: &Session, then: impl FnOnce() -> Result<()>) -> Result<()> {
         let before = self.store.load_stem(&session.stem())?;
         let Err(failed) = self.save(session).and_then(|()| then()) else { return Ok(()) };
         match self.save(&before) {
@@ -162,8 +162,8 @@ impl Engine {
         }
     }
 
-    /// The session with words added to its newest outbox, and the text of that; None if they have to
-    /// wait for the next: nothing is to be pasted, it is not as it was written, or it is full.
+    /// The session with words added to its newest outbox, and the outbox's text. None if the words have to wait for the
+    /// next outbox: the session awaits no reply, or its outbox was changed or is full.
     fn with_words(&self, session: &Session, text: &str) -> Option<(Session, String)> {
         if !session.awaits_reply() || session.run.is_some() {
             return None;
@@ -178,10 +178,10 @@ impl Engine {
         (tokens <= self.config.max_tokens).then_some((session, outbox))
     }
 
-    /// Ends a session without a reply; with `delete` removes its outboxes, its log and its file as well.
+    /// Closes a session without a reply; with `delete` also removes its outboxes, log and file.
     ///
     /// # Errors
-    /// There is none, it waits for a decision, or something cannot be written or removed.
+    /// It does not exist, it waits for a decision, or something cannot be written or removed.
     pub fn close(&mut self, id: &str, delete: bool) -> Result<Turn> {
         let mut session = self.store.load(id)?;
         if session.pending.is_some() {
@@ -203,13 +203,13 @@ impl Engine {
     }
 
     fn delete(&mut self, session: &Session) -> Result<()> {
-        // From then on the journal says nothing of it, so no recovery brings it back.
+        // Empties the journal, so that recovery does not bring the session back.
         self.flush()?;
         let Config { outbox, sessions, .. } = &self.config;
-        // Only what has deaddrop's own names: another file was put aside there for the person.
+        // Only files with deaddrop's own names: others there were moved aside for the person.
         let names = (1..=session.sequence + 1).flat_map(|sequence| {
-            let of = Session { sequence, ..session.clone() };
-            [outbox.join(of.outbox_name()), outbox.join(of.events_name())]
+            let session = Session { sequence, ..session.clone() };
+            [outbox.join(session.outbox_name()), outbox.join(session.events_name())]
         });
         for path in names.chain([sessions.join(format!("{}.log", session.id))]) {
             if let Err(e) = fs::remove_file(&path)
@@ -220,7 +220,7 @@ impl Engine {
         }
         atomic::sync_folder(outbox)?;
         self.forget_checkpoints()?;
-        // Last: as long as it is there, `close --delete` can be given again.
+        // Last, so that `close --delete` can be repeated until then.
         self.store.remove(&session.id)?;
         atomic::sync_folder(&self.config.sessions)
     }

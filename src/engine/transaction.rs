@@ -1,12 +1,11 @@
 //! A turn as one transaction, in the order that makes it safe to be stopped anywhere (⟂: on disk before going on):
 //!
-//! 1. *begin*: Begin ⟂ records the session, the steps, and the file that they came in.
-//! 2. *execute*: of each step the Intent ⟂, the effect, and the Result; before the first command Guard.
+//! 1. *begin*: Begin ⟂ records the session, the steps, and the file that contained them.
+//! 2. *execute*: for each step the Intent ⟂, the effect, and the Result; before the first command Guard.
 //! 3. *commit*: the outbox under a temporary name ⟂, then Commit ⟂.
-//! 4. *conclude*: what can be repeated. The outbox gets its name, the session its file, the reply its place in the
-//!    archive; then End.
+//! 4. *conclude*: what can be repeated safely. Renames the outbox, saves the session, archives the reply; then End.
 //!
-//! Replies, messages, decisions, undos and redos are such turns. After a hard stop, `recovery` enters where the turn
+//! Replies, messages, decisions, undos and redos are such turns. After a hard stop, `recovery` continues where the turn
 //! was stopped. A session that the person begins or changes between turns is one record, State ⟂.
 
 use std::collections::BTreeMap;
@@ -20,37 +19,36 @@ use crate::event::{Event, Observer};
 use crate::inbox::Claimed;
 use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Dialect, Digest, Outcome, RelPath, Step};
-use crate::session::record::{Begin, Commit, Origin, PreparedOutbox, Record};
+use crate::session::record::{Begin, Commit, JournalRecord, Origin, PreparedOutbox};
 use crate::session::{ApprovalDecision, Session, log};
 use crate::workspace::checkpoint::CheckpointNote;
 use crate::workspace::protected::{Protection, Quarantine};
 use crate::workspace::walk::Walk;
 
-/// From this length on, in bytes, the journal is emptied between turns.
+/// The journal is emptied between turns when it is longer than this, in bytes.
 const JOURNAL_LIMIT: u64 = 1 << 20;
 
-/// What is known of a turn before its steps are executed.
-pub(super) struct Progress {
+/// What is known about a turn before its remaining steps are executed.
+pub(super) struct TurnProgress {
     /// The outcomes of steps that need not, or must not, be executed again, by step.
     pub(super) outcomes: BTreeMap<usize, Outcome>,
-    /// What commands of the turn may have done to protected names.
+    /// Checks what the turn's commands do to protected names.
     pub(super) protection: Protection,
     /// Present if the turn was stopped hard.
-    pub(super) stopped: Option<Stopped>,
+    pub(super) stopped: Option<StoppedTurn>,
 }
 
-/// What is known of a turn that was stopped hard.
+/// What is known about a turn that was stopped hard.
 #[derive(Default)]
-pub(super) struct Stopped {
-    /// What is stored of what it was about to change.
+pub(super) struct StoppedTurn {
+    /// The stored contents of what it was about to change.
     pub(super) noted: Vec<CheckpointNote>,
-    /// The paths that differ from what its operations found or left there.
+    /// The paths whose contents differ from those before and after the turn's operations.
     pub(super) changed_since: Vec<RelPath>,
 }
 
 impl Begin {
-    /// The beginning of a turn of `session`, with the file that it begins with, if there is one. Its policy is not
-    /// known yet.
+    /// The Begin record of a turn of `session`, with the claimed file if there is one. The policy is set later.
     pub(super) fn of(
         session: Session,
         steps: Vec<Step>,
@@ -73,7 +71,7 @@ impl Begin {
 }
 
 impl Engine {
-    /// Carries out a reply for `session`, except the steps that the person left out (see [`super::Selection`]).
+    /// Carries out a reply to `session`, except the steps that the person left out (see [`super::Selection`]).
     pub fn carry_out(
         &mut self,
         mut session: Session,
@@ -83,7 +81,7 @@ impl Engine {
     ) -> Result<Turn> {
         session.keep_unread_words(claimed.reply.answers());
         let mut steps = self.steps_of(&mut claimed.reply, &session);
-        // It was checked (see [`Self::check_selection`]).
+        // `check_selection` has checked it.
         leave_out(&mut steps, left_out).map_err(|refusal| Error::failed(refusal.why))?;
         self.carry_out_steps(
             Begin::of(session, steps, None, Some((Origin::Inbox, claimed))),
@@ -91,7 +89,7 @@ impl Engine {
         )
     }
 
-    /// Carries out the steps of a turn, or those that are left after a decision.
+    /// Carries out the steps of a turn, or the remaining ones after a decision.
     pub(super) fn carry_out_steps(
         &mut self,
         mut begin: Begin,
@@ -99,10 +97,10 @@ impl Engine {
     ) -> Result<Turn> {
         self.ensure_folders()?;
         self.check_workspace(&begin.session)?;
-        // Recorded, since the settings may be others after a stop.
+        // Recorded, since the settings may have changed after a stop.
         begin.policy = Some(self.policy_of(&begin.session)?);
         begin.guest = match &begin.session.pending {
-            // It goes on where it was begun, or not at all.
+            // It continues on the machine where it began, or not at all.
             Some(pending) => pending.guest.clone(),
             None => self.guest_label(),
         };
@@ -113,22 +111,22 @@ impl Engine {
     /// Carries out a turn from its beginning to its end.
     pub(super) fn transact(&mut self, begin: &Begin, observer: &mut dyn Observer) -> Result<Turn> {
         self.within_turn = true;
-        self.note(&Record::Begin(Box::new(begin.clone())))?;
+        self.append_durably(&JournalRecord::Begin(Box::new(begin.clone())))?;
         let progress = self.progress(begin);
         self.resume(begin, progress, observer)
     }
 
-    /// What is known of a turn that begins.
-    pub(super) fn progress(&self, begin: &Begin) -> Progress {
+    /// What is known about a turn that begins.
+    pub(super) fn progress(&self, begin: &Begin) -> TurnProgress {
         let protection = Protection::new(self.quarantine(&begin.session));
-        Progress { outcomes: begin.known(), protection, stopped: None }
+        TurnProgress { outcomes: begin.known(), protection, stopped: None }
     }
 
-    /// Carries out what is left of a turn that has begun.
+    /// Carries out the rest of a turn that has begun.
     pub(super) fn resume(
         &mut self,
         begin: &Begin,
-        progress: Progress,
+        progress: TurnProgress,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         let recovered = progress.stopped.is_some();
@@ -144,7 +142,7 @@ impl Engine {
             .map_err(|error| self.with_room_hint(error, &begin.session).within_turn())
     }
 
-    /// Decides the turn: from here on it counts, whatever happens.
+    /// Commits the turn: from here on it counts, whatever happens.
     fn commit(
         &mut self,
         begin: &Begin,
@@ -158,18 +156,18 @@ impl Engine {
             let (outbox, events) = self.prepare_outbox(&mut session, walk)?;
             (Some(outbox), events)
         } else if ends_with_events(&session) {
-            // Before it is decided, while a guest can be asked.
+            // Before the commit, since afterwards the guest may be unreachable.
             (None, Some(self.events_of(&session, walk)?))
         } else {
             (None, None)
         };
         let commit = Commit { session, outbox, recovered };
-        self.note(&Record::Commit(Box::new(commit.clone())))?;
+        self.append_durably(&JournalRecord::Commit(Box::new(commit.clone())))?;
         self.conclude(begin, commit, events)
     }
 
-    /// Does what follows from a turn that is decided. All of it can be repeated. `events` are those of the next outbox,
-    /// if they are known.
+    /// Completes a committed turn. Each action can be repeated safely. `events` are those of the next outbox, if they are
+    /// known.
     pub(super) fn conclude(
         &mut self,
         begin: &Begin,
@@ -184,12 +182,12 @@ impl Engine {
             None => {}
         }
         if session.is_past() {
-            // It has a file only if it had to wait.
+            // A run has a file only if it had to wait.
             let _ = self.store.remove(&session.stem());
-            self.changed.remove(&session.id);
+            self.unflushed.remove(&session.id);
         } else {
             self.store.save_soon(&session)?;
-            self.changed.insert(session.id.clone(), session.clone());
+            self.unflushed.insert(session.id.clone(), session.clone());
         }
         if let Some(entry) = log::LogEntry::of(begin, &session, recovered) {
             log::add(&self.config.sessions, &session.id, entry)?;
@@ -198,7 +196,7 @@ impl Engine {
         if session.is_complete {
             self.discard_scratch(&session);
         }
-        self.journal.append(&Record::End.to_line())?;
+        self.journal.append(&JournalRecord::End.to_line())?;
         self.within_turn = false;
         if self.journal.size() > JOURNAL_LIMIT {
             self.empty_journal()?;
@@ -207,7 +205,7 @@ impl Engine {
         Ok(Turn { session, outbox: path })
     }
 
-    /// Puts away the file that began a turn.
+    /// Archives the file that began a turn.
     fn archive(&self, begin: &Begin) -> Result<()> {
         let folder = match begin.folder {
             Origin::Inbox => &self.inbox,
@@ -217,7 +215,7 @@ impl Engine {
         folder.archive(OsStr::new(&begin.claim), OsStr::new(&begin.name), begin.file, &begin.text)
     }
 
-    /// Gives the outbox of a decided turn its name. One that can be seen may have been pasted, so it is never replaced.
+    /// Renames the outbox of a committed turn into place. A visible one may have been pasted, so it is never replaced.
     fn publish_outbox(
         &self,
         session: &Session,
@@ -238,7 +236,7 @@ impl Engine {
         atomic::sync_folder(&self.config.outbox)
     }
 
-    /// Moves a file aside that has the name of the next outbox. It is not ours, since the turn is not decided, and it
+    /// Moves a file that has the name of the next outbox aside. It is not this turn's, since the turn is not committed, and
     /// may be the only copy of something.
     fn move_outbox_aside(&self, session: &Session, observer: &mut dyn Observer) -> Result<()> {
         let path = self.outbox_path(session);
@@ -246,7 +244,7 @@ impl Engine {
             let aside =
                 atomic::move_into(&path, &self.config.outbox, session.outbox_name().as_ref())?;
             observer.event(Event::Warning(&format!(
-                "there was an outbox {} already, of another session perhaps; it is {} now",
+                "an outbox {} existed already, perhaps of another session; it was moved to {}",
                 path.display(),
                 aside.display()
             )));
@@ -254,7 +252,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The place for what commands make under protected names in the turn that begins from here.
+    /// The quarantine for what commands create under protected names in the next turn of `session`.
     pub(super) fn quarantine(&self, session: &Session) -> Quarantine {
         let sessions = &self.config.sessions;
         let shown = sessions.strip_prefix(&self.config.project).unwrap_or(sessions);
@@ -264,25 +262,25 @@ impl Engine {
 
     /// Saves a session that the person began or changed.
     pub fn save(&mut self, session: &Session) -> Result<()> {
-        self.note(&Record::State(Box::new(session.clone())))?;
-        self.changed.insert(session.id.clone(), session.clone());
+        self.append_durably(&JournalRecord::State(Box::new(session.clone())))?;
+        self.unflushed.insert(session.id.clone(), session.clone());
         self.store.save_soon(session)
     }
 
     /// Adds a record to the journal, durably.
-    pub(super) fn note(&mut self, record: &Record) -> Result<()> {
+    pub(super) fn append_durably(&mut self, record: &JournalRecord) -> Result<()> {
         self.journal.append(&record.to_line())?;
         self.journal.sync()
     }
 
-    /// Makes durable what the journal stands for, if it stands for anything.
+    /// Makes all state durable outside the journal, then empties the journal, if it contains anything.
     pub(super) fn flush(&mut self) -> Result<()> {
-        if self.changed.is_empty() || self.within_turn { Ok(()) } else { self.empty_journal() }
+        if self.unflushed.is_empty() || self.within_turn { Ok(()) } else { self.empty_journal() }
     }
 
     fn empty_journal(&mut self) -> Result<()> {
-        // Where one of them fails, all are still to be done before the journal may go.
-        for session in self.changed.values() {
+        // If one of them fails, the journal is kept, and all are done again before it is emptied.
+        for session in self.unflushed.values() {
             self.store.save(session)?;
             log::sync(&self.config.sessions, &session.id)?;
         }
@@ -290,12 +288,12 @@ impl Engine {
         self.approvals.sync()?;
         atomic::sync_folder(&self.config.outbox)?;
         self.journal.clear()?;
-        self.changed.clear();
+        self.unflushed.clear();
         Ok(())
     }
 }
 
-/// Whether a session is complete and has events, with no outbox beside them.
+/// Whether a session is complete and has events, without an outbox beside them.
 fn ends_with_events(session: &Session) -> bool {
     session.is_complete && session.run.is_none() && session.dialect == Dialect::Operations
 }

@@ -1,5 +1,5 @@
-//! Which outboxes the files of an inbox say they answer. What waits there is looked at in every round:
-//! a file that stays as it is, is read once.
+//! The outboxes that the files of an inbox say they answer. Waiting files are examined in every round, so the answer is
+//! cached until the file changes.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -11,12 +11,12 @@ use super::files::{is_young, open, read};
 use crate::protocol::{Address, ParsedReply};
 use crate::session::record::FileId;
 
-/// What files said, by name.
+/// The cached addresses, by file name.
 #[derive(Debug, Default)]
 pub(super) struct Addresses(HashMap<OsString, (FileId, Option<Address>)>);
 
 impl Addresses {
-    /// What a file says, if it says that and can be read.
+    /// The address in a file, if it has one and can be read.
     pub(super) fn of(&mut self, path: &Path) -> Option<Address> {
         let mut file = open(path).ok()?;
         let found = file.metadata().ok()?;
@@ -30,7 +30,7 @@ impl Addresses {
         }
         let text = read(&mut file, path).ok().and_then(|bytes| decode(bytes).ok());
         let answers = text.and_then(|text| ParsedReply::new(text).answers().cloned());
-        // What was written just now may be written again within what the times of files tell apart.
+        // A file that was written just now may be written again without getting another time.
         if let Some(id) = id.filter(|_| !is_young(&file)) {
             self.0.insert(name.to_owned(), (id, answers.clone()));
         }

@@ -1,5 +1,4 @@
-//! Files of a folder that others write into: which names count, how they are opened, which is which, and what their bytes
-//! say.
+//! Files of a folder that others write to: which names count, how they are opened, identified and decoded.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -12,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::protocol::ParsedReply;
 use crate::session::record::FileId;
 
-/// The file in `folder` that is this one, whatever its name.
+/// The path of this file in `folder`, whatever its name.
 pub(super) fn find(folder: &Path, file: FileId) -> Option<PathBuf> {
     if file == FileId::default() {
         return None;
@@ -23,16 +22,16 @@ pub(super) fn find(folder: &Path, file: FileId) -> Option<PathBuf> {
         .find(|path| open(path).ok().and_then(|found| FileId::of(&found)) == Some(file))
 }
 
-/// The end of the name of a note beside what was put away.
+/// The ending of the name of a note beside a held or rejected file.
 const NOTE: &str = ".why.txt";
 
 /// The name of the note beside a file of that name.
-pub(super) fn note(name: &OsStr) -> String {
+pub(super) fn note_name(name: &OsStr) -> String {
     format!("{}{NOTE}", atomic::shortened(&name.to_string_lossy(), 240))
 }
 
-/// The names of the replies that an inbox in `folder` holds back, sorted.
-pub fn held(folder: &Path) -> Vec<String> {
+/// The names of the held replies of an inbox in `folder`, sorted.
+pub fn held_replies(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder.join(HELD)) else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name());
     let replies = names.filter(|name| name_kind(name) == NameKind::Reply);
@@ -42,9 +41,9 @@ pub fn held(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Endings of names that replies are saved under. A name without an ending counts, too.
-const ENDINGS: [&str; 4] = ["txt", "md", "markdown", "json"];
-/// Endings that browsers, editors and copies give to a file until it is finished.
+/// The extensions of replies. A name without an extension counts, too.
+const EXTENSIONS: [&str; 4] = ["txt", "md", "markdown", "json"];
+/// Extensions that browsers, editors and copying programs give to unfinished files.
 const TEMPORARY: [&str; 11] = [
     "part",
     "partial",
@@ -59,18 +58,18 @@ const TEMPORARY: [&str; 11] = [
     "swx",
 ];
 
-/// What the name of a file in the inbox says.
+/// The kind of a file in the inbox, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
     /// It is a reply.
     Reply,
     /// It is hidden or temporary.
     Temporary,
-    /// Its ending is none of a reply.
+    /// Replies do not have its extension.
     Other,
 }
 
-/// What the name of a file says.
+/// The kind of a file, by its name.
 pub(super) fn name_kind(name: &OsStr) -> NameKind {
     let name = name.to_string_lossy();
     let is_one_of = |endings: &[&str], ending: &str| {
@@ -79,7 +78,7 @@ pub(super) fn name_kind(name: &OsStr) -> NameKind {
     match name.rsplit_once('.') {
         _ if name.starts_with(['.', '#']) || name.ends_with('~') => NameKind::Temporary,
         None => NameKind::Reply,
-        Some((_, ending)) if is_one_of(&ENDINGS, ending) => NameKind::Reply,
+        Some((_, ending)) if is_one_of(&EXTENSIONS, ending) => NameKind::Reply,
         Some((_, ending)) if is_one_of(&TEMPORARY, ending) => NameKind::Temporary,
         Some(_) => NameKind::Other,
     }
@@ -88,11 +87,11 @@ pub(super) fn name_kind(name: &OsStr) -> NameKind {
 /// Whether a file was written just now, so that more may follow.
 pub(super) fn is_young(file: &File) -> bool {
     let written = file.metadata().and_then(|found| found.modified()).ok();
-    // A time in the future says nothing, so it does not make anybody wait.
+    // A time in the future counts as old, so that nobody waits for it.
     written.and_then(|time| time.elapsed().ok()).is_some_and(|age| age < UNCLOSED_WAIT)
 }
 
-/// The bytes of a reply, as many as one may have.
+/// Reads a reply, at most [`SIZE_LIMIT`] bytes.
 pub(super) fn read(file: &mut File, path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(SIZE_LIMIT).read_to_end(&mut bytes).map_err(|e| Error::io("read", path, e))?;
@@ -106,7 +105,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 }
 
 impl FileId {
-    /// What identifies an open file and its content.
+    /// The identity of an open file and its content.
     pub(super) fn of(file: &File) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         let found = file.metadata().ok()?;
@@ -115,18 +114,18 @@ impl FileId {
     }
 }
 
-/// Why what holds NUL is no reply.
-const NUL: &str = "it is not text: it holds NUL bytes; save the reply as UTF-8";
+/// Why a file with NUL bytes is not a reply.
+const NUL: &str = "it is not text: it contains NUL bytes; save the reply as UTF-8";
 
-/// A reply's bytes as text: UTF-8, or UTF-16 with a byte order mark as some editors save it.
+/// Decodes a reply: UTF-8, or UTF-16 with a byte order mark as some editors save it.
 ///
 /// # Errors
-/// Why it is no text, for the person.
+/// Why it is not text, for the person.
 pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
-    Read::of(bytes).reply().map(ParsedReply::into_text)
+    DecodedReply::of(bytes).reply().map(ParsedReply::into_text)
 }
 
-fn unicode(bytes: Vec<u8>) -> Result<String, String> {
+fn decode_unicode(bytes: Vec<u8>) -> Result<String, String> {
     let wide = |from: fn([u8; 2]) -> u16| {
         let units: Vec<u16> =
             bytes[2..].chunks_exact(2).map(|pair| from([pair[0], pair[1]])).collect();
@@ -142,25 +141,25 @@ fn unicode(bytes: Vec<u8>) -> Result<String, String> {
     }
 }
 
-/// Why a reply of this size is not read.
+/// Why a reply of this size is rejected.
 pub fn too_large(size: u64) -> String {
     format!("it is {size} bytes long; a reply may have {SIZE_LIMIT}")
 }
 
-/// What the bytes of a reply come to.
-pub(super) struct Read {
-    /// Whether they end within a character.
+/// A decoded reply.
+pub(super) struct DecodedReply {
+    /// Whether the bytes end within a character.
     is_cut: bool,
     reply: Result<ParsedReply, String>,
 }
 
-impl Read {
+impl DecodedReply {
     pub(super) fn of(bytes: Vec<u8>) -> Self {
         let is_cut = match bytes.as_slice() {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => !bytes.len().is_multiple_of(2),
             bytes => std::str::from_utf8(bytes).is_err_and(|e| e.error_len().is_none()),
         };
-        Self { is_cut, reply: unicode(bytes).map(ParsedReply::new) }
+        Self { is_cut, reply: decode_unicode(bytes).map(ParsedReply::new) }
     }
 
     /// Whether a reply ends within a block, a message or a character.
@@ -168,7 +167,7 @@ impl Read {
         self.is_cut || self.reply.as_ref().is_ok_and(ParsedReply::ends_early)
     }
 
-    /// The reply, or why it is no text, for the person.
+    /// The reply, or why it is not text, for the person.
     pub(super) fn reply(self) -> Result<ParsedReply, String> {
         let reply = self.reply?;
         if reply.text().contains('\0') { Err(NUL.to_owned()) } else { Ok(reply) }
@@ -219,7 +218,7 @@ mod tests {
     }
 
     fn ends_early(bytes: &[u8]) -> bool {
-        Read::of(bytes.to_vec()).ends_early()
+        DecodedReply::of(bytes.to_vec()).ends_early()
     }
 
     #[test]

@@ -1,6 +1,5 @@
-//! Whether somebody still writes a file. On Linux the kernel knows: a read lease is granted only
-//! where nobody has the file open for writing. Where leases are missing, a close that was seen
-//! tells, or else that the file stays as it is for a while.
+//! Whether a file is still being written. On Linux the kernel knows: it grants a read lease only if nobody has the file
+//! open for writing. Without leases, a file is finished after a close event, or when it has not changed for a while.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -8,32 +7,32 @@ use std::fs::Metadata;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a file has to stay as it is where nothing better tells.
+/// How long a file must stay unchanged if there are no leases and no close event.
 const STABLE_FOR: Duration = Duration::from_millis(300);
 
 /// Whether a file has a writer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Writer {
-    /// None: it is finished.
+    /// No writer: it is finished.
     Gone,
-    /// One, whose close will be seen.
+    /// It has a writer, whose close will be reported.
     Busy,
-    /// Perhaps; only time will tell.
+    /// Unknown; it is finished when it stays unchanged.
     Unknown,
 }
 
-/// Remembers how files looked, for systems that tell nothing else.
+/// Remembers sizes and times of files, for systems without leases.
 #[derive(Debug, Default)]
 pub(super) struct Settler {
     seen: HashMap<OsString, (u64, SystemTime, Instant)>,
 }
 
 impl Settler {
-    /// Whether `path` is still being written; `closed` says that a close of it was seen.
+    /// Whether `path` is still being written; `closed` says that a close event was reported for it.
     pub(super) fn writer(&mut self, path: &Path, found: &Metadata, closed: bool) -> Writer {
         match lease(path) {
             Writer::Unknown if closed => Writer::Gone,
-            Writer::Unknown => self.stays(path, found),
+            Writer::Unknown => self.writer_by_changes(path, found),
             known => known,
         }
     }
@@ -43,23 +42,23 @@ impl Settler {
         self.seen.retain(|name, _| names.contains(name));
     }
 
-    fn stays(&mut self, path: &Path, found: &Metadata) -> Writer {
+    fn writer_by_changes(&mut self, path: &Path, found: &Metadata) -> Writer {
         let name = path.file_name().unwrap_or_default().to_owned();
-        let look = (found.len(), found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
+        let state = (found.len(), found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
         match self.seen.get(&name) {
-            Some((size, time, since)) if (*size, *time) == look => {
+            Some((size, time, since)) if (*size, *time) == state => {
                 if since.elapsed() >= STABLE_FOR { Writer::Gone } else { Writer::Unknown }
             }
             _ => {
-                self.seen.insert(name, (look.0, look.1, Instant::now()));
+                self.seen.insert(name, (state.0, state.1, Instant::now()));
                 Writer::Unknown
             }
         }
     }
 }
 
-/// Asks for a read lease and gives it back at once. Should a writer open the file just then, the
-/// kernel sends SIGIO, for which `watch` installs a handler.
+/// Requests a read lease and releases it at once. If a writer opens the file in between, the kernel sends SIGIO, for
+/// which `watch` installs a handler.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 fn lease(path: &Path) -> Writer {
@@ -113,12 +112,12 @@ mod tests {
         std::fs::write(&path, "x").unwrap();
         let found = path.metadata().unwrap();
         let mut settler = Settler::default();
-        assert_eq!(settler.stays(&path, &found), Writer::Unknown);
-        assert_eq!(settler.stays(&path, &found), Writer::Unknown);
+        assert_eq!(settler.writer_by_changes(&path, &found), Writer::Unknown);
+        assert_eq!(settler.writer_by_changes(&path, &found), Writer::Unknown);
         let long_ago = Instant::now().checked_sub(STABLE_FOR).unwrap();
         settler.seen.values_mut().for_each(|seen| seen.2 = long_ago);
-        assert_eq!(settler.stays(&path, &found), Writer::Gone);
+        assert_eq!(settler.writer_by_changes(&path, &found), Writer::Gone);
         settler.forget_others(&[]);
-        assert_eq!(settler.stays(&path, &found), Writer::Unknown);
+        assert_eq!(settler.writer_by_changes(&path, &found), Writer::Unknown);
     }
 }

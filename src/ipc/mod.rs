@@ -1,20 +1,20 @@
-//! Requests of a person beside the replies in the inbox: carry out this reply now, say this, begin that session.
-//! The process that holds the project handles them; any other hands its request over through the spool
-//! `sessions/control/` and waits for the answer. So there is never a second writer.
+//! Requests of the person, such as applying a reply, adding words or beginning a session. The process that has the
+//! project's lock handles them. Any other process hands its request over through the spool `sessions/control/` and waits
+//! for the answer, so there is never a second writer.
 
 mod spool;
 
-pub use spool::{Done, answer_all, folder, hand_over, sweep};
+pub use spool::{RequestResult, answer_all, folder, hand_over, sweep};
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::admission::{self, Admission, Given, Refusal};
+use crate::admission::{self, Admission, Refusal, ReplyOptions};
 use crate::engine::{Engine, NewSession, Selection, Turn, UndoRequest};
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
-use crate::inbox::{HELD, REJECTED, Taken};
+use crate::inbox::{ClaimOutcome, HELD, REJECTED};
 use crate::protocol::{ParsedReply, Step};
 use crate::session::{ApprovalDecision, RunRequest, Session};
 use crate::settings::Policy;
@@ -22,84 +22,84 @@ use crate::settings::Policy;
 const UNFINISHED: &str =
     "it ends within a block and was written just now; try again when it is finished";
 
-/// What a person asks for.
+/// A request of the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Request {
-    /// Carry out one reply now.
+    /// Carry out a reply now.
     Apply {
         /// The reply.
         reply: GivenReply,
-        /// Its name, for the person.
+        /// The reply's name, for the person.
         name: String,
-        /// For which session; None for the only open one.
+        /// The session that it is for; None for the only open one.
         session: Option<String>,
-        /// Also if it is the same text as the one before it.
+        /// Even if it repeats the previous reply.
         again: bool,
-        /// Also if it says that it answers another outbox than the newest.
+        /// Even if it says that it answers another outbox than the newest.
         #[serde(default)]
         force: bool,
-        /// What the person chose among its steps.
+        /// The person's selection among its steps.
         #[serde(default)]
         selection: Selection,
     },
-    /// Say something in the newest outbox, or in the next one.
+    /// Add words to the newest outbox, or to the next one.
     Say {
-        /// What.
+        /// The words.
         text: String,
-        /// For which session; None for the only open one.
+        /// The session; None for the only open one.
         session: Option<String>,
     },
-    /// Go on with a completed session, with these words for the model.
+    /// Reopen a completed session, with these words for the model.
     Reopen {
-        /// Which.
+        /// The session's ID.
         session: String,
         /// The words.
         text: String,
     },
-    /// End a session without a reply.
+    /// Close a session without a reply.
     Close {
-        /// Which.
+        /// The session's ID.
         session: String,
-        /// Whether to remove it.
+        /// Also delete it.
         delete: bool,
     },
     /// Begin a session.
     New(NewSession),
-    /// Write the first outbox that a session would have (see [`Engine::preview_session`]).
+    /// Write the first outbox that a new session would have (see [`Engine::preview_session`]).
     Preview(NewSession),
-    /// Do what follows from a decision.
+    /// Carry out a decision.
     Decide {
-        /// The session or run that waits: the name of its files.
+        /// The file stem of the waiting session or run.
         stem: String,
-        /// What was asked, as the person saw it, and what they decided.
+        /// The question, as the person saw it, and the decision.
         decision: Box<ApprovalDecision>,
     },
-    /// Carry out one message as a run of its own.
+    /// Carry out one message as a new run.
     Run {
-        /// What it asks for.
+        /// The message's steps.
         steps: Vec<Step>,
-        /// Its policy, whole: whoever carries it out may have read other settings.
+        /// The complete policy, since the serving process may have other settings.
         policy: Box<Policy>,
-        /// The id that it was given already, and what it was asked for with.
+        /// The ID and the request of a run that was requested by ID.
         #[serde(default)]
         asked: Option<(String, RunRequest)>,
     },
     /// Undo turns, or redo them.
     Undo {
-        /// Which.
+        /// The turns.
         undo: UndoRequest,
-        /// Of which session; None for the only open one, or the newest.
+        /// The session; None for the only open one, or the newest.
         session: Option<String>,
-        /// Also what the person has changed since.
+        /// Also overwrite later changes.
         force: bool,
-        /// Why, in the person's words.
+        /// The reason, in the person's words.
         #[serde(default)]
         reason: Option<String>,
     },
-    /// Go on with a run that waited.
+    /// Continue a waiting run.
     ResumeRun {
-        /// Its name.
+        /// The run's file stem.
         stem: String,
     },
 }
@@ -110,11 +110,11 @@ pub enum Request {
 pub enum GivenReply {
     /// Its text.
     Text(String),
-    /// A file that lies in the inbox, or is held there, and is taken out of it.
+    /// A file in the inbox or among the held replies, which is moved out of there.
     InInbox(PathBuf),
 }
 
-/// Handles a request in a project that this process holds.
+/// Handles a request in the process that has the project's lock.
 pub fn handle(engine: &mut Engine, request: Request, observer: &mut dyn Observer) -> Result<Turn> {
     match request {
         Request::New(new) => engine.begin_session(&new, false),
@@ -133,23 +133,25 @@ pub fn handle(engine: &mut Engine, request: Request, observer: &mut dyn Observer
             engine.say(session, &text)
         }
         Request::Apply { reply, name, session, again, force, selection } => {
-            let given = Given { again, force, ..Given::default() };
-            let how = How { name: &name, session: session.as_deref(), given, selection };
+            let options = ReplyOptions { again, force, ..ReplyOptions::default() };
+            let apply = Apply { name: &name, session: session.as_deref(), options, selection };
             match reply {
-                GivenReply::Text(text) => apply_text(engine, ParsedReply::new(text), how, observer),
-                GivenReply::InInbox(path) => apply_file(engine, &path, how, observer),
+                GivenReply::Text(text) => {
+                    apply_text(engine, ParsedReply::new(text), apply, observer)
+                }
+                GivenReply::InInbox(path) => apply_file(engine, &path, apply, observer),
             }
         }
     }
 }
 
-/// How a reply is carried out that is given by hand.
-struct How<'a> {
-    /// Its name, for the person.
+/// How to apply a reply that is given by hand.
+struct Apply<'a> {
+    /// The reply's name, for the person.
     name: &'a str,
-    /// The session that was named.
+    /// The session that the person named.
     session: Option<&'a str>,
-    given: Given,
+    options: ReplyOptions,
     selection: Selection,
 }
 
@@ -158,10 +160,10 @@ fn admit(
     engine: &Engine,
     reply: &mut ParsedReply,
     session: &Session,
-    given: Given,
+    options: ReplyOptions,
     selection: &Selection,
 ) -> Result<Admission> {
-    Ok(match admission::admit(reply, session, given) {
+    Ok(match admission::admit(reply, session, options) {
         Admission::Accepted if *selection != Selection::default() => {
             let valid = engine.check_selection(reply, session, selection)?;
             valid.map_or_else(Admission::Held, |()| Admission::Accepted)
@@ -174,14 +176,14 @@ fn admit(
 fn apply_text(
     engine: &mut Engine,
     mut reply: ParsedReply,
-    how: How<'_>,
+    apply: Apply<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Turn> {
-    let How { name, session: named, given, selection } = how;
-    let session = admission::choose(&engine.store, reply.answers(), named, given.force)?;
+    let Apply { name, session: named, options, selection } = apply;
+    let session = admission::choose_session(&engine.store, reply.answers(), named, options.force)?;
     engine.check_ready(&session)?;
-    let given = Given { as_text: true, ..given };
-    match admit(engine, &mut reply, &session, given, &selection)? {
+    let options = ReplyOptions { as_text: true, ..options };
+    match admit(engine, &mut reply, &session, options, &selection)? {
         Admission::Accepted => {}
         Admission::Held(Refusal { code, why, flag })
         | Admission::Rejected(Refusal { code, why, flag }) => {
@@ -192,31 +194,32 @@ fn apply_text(
         }
     }
     let file = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
-    let claimed = engine.inbox.admit(&file, reply)?;
+    let claimed = engine.inbox.claim_text(&file, reply)?;
     observer.event(Event::ReplyTaken { name: name.as_ref(), session: &session });
     engine.carry_out(session, claimed, &selection.left_out, observer)
 }
 
-/// Carries out a reply that is in the inbox, or held there, and takes it out.
+/// Carries out a reply from the inbox or the held replies.
 fn apply_file(
     engine: &mut Engine,
     path: &Path,
-    how: How<'_>,
+    apply: Apply<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Turn> {
-    let How { name, session: named, given, selection } = how;
+    let Apply { name, session: named, options, selection } = apply;
     let answers = engine.inbox.answers(path);
-    let session = admission::choose(&engine.store, answers.as_ref(), named, given.force)?;
+    let session = admission::choose_session(&engine.store, answers.as_ref(), named, options.force)?;
     engine.check_ready(&session)?;
-    let mut claimed = match engine.inbox.take(path)? {
-        Taken::Reply(claimed) => claimed,
-        Taken::Rejected(why) => return Err(Error::no_reply(path, why)),
-        Taken::NotYet => return Err(Error::no_reply(path, UNFINISHED)),
-        Taken::Gone => return Err(Error::no_reply(path, "it is gone")),
+    let mut claimed = match engine.inbox.claim(path)? {
+        ClaimOutcome::Reply(claimed) => claimed,
+        ClaimOutcome::Rejected(why) => return Err(Error::no_reply(path, why)),
+        ClaimOutcome::NotYet => return Err(Error::no_reply(path, UNFINISHED)),
+        ClaimOutcome::Gone => return Err(Error::no_reply(path, "it is gone")),
     };
     engine.inbox.forget_note(path);
-    let given = Given { written: claimed.written(), ..given };
-    let (folder, refusal) = match admit(engine, &mut claimed.reply, &session, given, &selection)? {
+    let options = ReplyOptions { written: claimed.written(), ..options };
+    let (folder, refusal) = match admit(engine, &mut claimed.reply, &session, options, &selection)?
+    {
         Admission::Accepted => {
             observer.event(Event::ReplyTaken { name: name.as_ref(), session: &session });
             return engine.carry_out(session, claimed, &selection.left_out, observer);

@@ -13,7 +13,7 @@ use crate::text::is_hazard;
 static MARKERS: LazyLock<Vec<&str>> =
     LazyLock::new(|| include_str!("data/markers.txt").split_terminator("|\n").collect());
 
-/// Whether a reader could take this line for one of the outbox's own. Case, the kind of blanks and invisible
+/// Whether a reader could mistake this line for one of the outbox's own. Case, the kind of blanks and invisible
 /// characters do not matter.
 pub(super) fn could_be_marker(line: &str) -> bool {
     let is_blank = |c: char| c.is_whitespace() || c == '\u{2800}';
@@ -23,7 +23,7 @@ pub(super) fn could_be_marker(line: &str) -> bool {
     MARKERS.iter().any(|marker| seen.clone().take(marker.len()).eq(marker.chars()))
 }
 
-/// Whether any line, wherever it is cut, could be taken for one that begins or ends a part of an outbox.
+/// Whether any line, or a piece of it, could be mistaken for one that begins or ends a part of an outbox.
 pub(super) fn could_be_part(text: &str) -> bool {
     text.lines().filter(|line| line.contains('=')).any(|line| {
         let shown = line.chars().filter(|c| !(c.is_whitespace() || is_unseen(*c)));
@@ -62,7 +62,7 @@ pub(super) fn word(content: &str, mut key: String) -> String {
 
 /// Whether a text contains an outbox or a part of one, as a copied chat page does. On a clipboard, it could be mistaken
 /// for a reply, and its examples for commands.
-pub fn holds_outbox(text: &str) -> bool {
+pub fn contains_outbox(text: &str) -> bool {
     let mut is_headed = false;
     text.lines().map(str::trim).filter(|line| !line.is_empty()).any(|line| {
         let begins = is_headed && line.starts_with("Session: ");
@@ -164,14 +164,14 @@ mod tests {
     fn an_outbox_is_known_in_each_of_its_parts_and_within_a_page() {
         let mut outbox = "=== HEADER ===\nSession: a1b2c3d4\n".to_owned();
         outbox.push_str(&"some line of it\n".repeat(200));
-        assert!(holds_outbox(&outbox));
+        assert!(contains_outbox(&outbox));
         for part in ["1/3", "2/3", "3/3"] {
             let part = parts::part(&outbox, part.parse().unwrap(), 0).unwrap();
-            assert!(holds_outbox(&part.text), "{}", part.text);
+            assert!(contains_outbox(&part.text), "{}", part.text);
         }
-        assert!(holds_outbox(&format!("A chat\nYou said:\n  {outbox}\nIt said:\n[DONE]\n")));
+        assert!(contains_outbox(&format!("A chat\nYou said:\n  {outbox}\nIt said:\n[DONE]\n")));
         let line = "First line of your reply, in its code block: [REPLY session=\"a1b2c3d4\"]";
-        assert!(holds_outbox(line));
+        assert!(contains_outbox(line));
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
             "[CREATE_FILE path=\"x\"]\n=== HEADER ===\nTitle: x\n=== PART 1 ===\n[/CREATE_FILE]\n",
             "The first line of your reply was odd.\nSession: a\n",
         ] {
-            assert!(!holds_outbox(reply), "{reply}");
+            assert!(!contains_outbox(reply), "{reply}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The brief form of an outbox, for the chat that its last reply came from: all that only this outbox says, byte for
-//! byte, but of the protocol one line, and of Environment and the listing what changed.
+//! The brief form of an outbox, for the chat that its last reply came from. It contains everything that only this outbox
+//! says, byte for byte, but one line instead of the protocol, and only the changes of Environment and the listing.
 //!
-//! It is derived from the texts of two outboxes. Of the sections before the results, nothing that data contains is
-//! flush left, so the first heading of each name is deaddrop's own.
+//! It is derived from the texts of two outboxes. In the sections before the results, no data is flush left, so the first
+//! heading of each name is deaddrop's own.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -12,9 +12,9 @@ use crate::protocol::Dialect;
 use crate::session::Session;
 
 /// How many characters are shown of HEADER, which contains the task.
-const HEADER: usize = 600;
+const HEADER_LIMIT: usize = 600;
 
-/// In which form an outbox is shown or copied.
+/// The form in which an outbox is shown or copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxForm {
     /// Whether it is the brief form.
@@ -25,8 +25,8 @@ pub struct OutboxForm {
     pub other: Option<usize>,
 }
 
-/// The brief form of an outbox of a session, for whoever has read outbox `read`, which is `previous` if it is still
-/// known. None if `complete` is not an outbox any more.
+/// The brief form of the outbox `complete`, for a chat that contains outbox number `read`. `previous` is the text of that
+/// outbox, if it still exists. None if `complete` is not an outbox any more.
 pub fn brief(
     session: &Session,
     complete: &str,
@@ -47,7 +47,7 @@ pub fn brief(
     let reminder = format!(
         "As in message {read}: ONE code block with {how}. If you cannot see message {read}, ask the user for this message in full.\n"
     );
-    // Another version of deaddrop may teach another one.
+    // Another version of deaddrop may have another protocol text.
     let protocol = if protocol == known { &reminder } else { protocol };
     let changes =
         changes("## Environment", environment_before, environment, |line| line.split_once(": "))
@@ -55,13 +55,13 @@ pub fn brief(
                 line.rsplit_once(" (").filter(|(_, what)| *what != "not listed)")
             });
     let but = if changes.is_empty() { "." } else { ", except for these lines:" };
-    let header = clipped(header.trim_end(), HEADER);
+    let header = clipped(header.trim_end(), HEADER_LIMIT);
     Some(format!(
         "{header}\n\n=== PROTOCOL ===\n{protocol}\n=== CONTEXT ===\nAs in message {read}{but}\n{changes}{rest}"
     ))
 }
 
-/// HEADER, PROTOCOL, Environment, the listing, and all after it.
+/// HEADER, PROTOCOL, Environment, the listing, and the rest.
 fn sections(outbox: &str) -> Option<[&str; 5]> {
     let (header, text) = outbox.split_once("\n=== PROTOCOL ===\n")?;
     let (protocol, text) = text.split_once("\n=== CONTEXT ===\n## Environment\n")?;
@@ -70,8 +70,8 @@ fn sections(outbox: &str) -> Option<[&str; 5]> {
     Some([header, protocol, environment, listing, rest])
 }
 
-/// The lines of a section that are new, and those that are gone; all lines if that is shorter, nothing if none changed.
-/// `name` finds what a line is about. Where one line stood for the files of a folder, only their number is compared.
+/// The new and the removed lines of a section; all lines if that is shorter, nothing if none changed. `name` finds the
+/// name in a line. If one line stood for the files of a folder, only their number is compared.
 fn changes(
     heading: &str,
     before: &str,
@@ -81,7 +81,7 @@ fn changes(
     let [known, current] = [before, now].map(|text| text.lines().collect::<HashSet<&str>>());
     let names = |text| -> Vec<&str> { str::lines(text).filter_map(name).map(|it| it.0).collect() };
     let (names_before, names) = (names(before), names(now));
-    // A line that stands for a folder replaces those below it, and the other way round.
+    // A line that stands for a folder replaces the lines of its files, and vice versa.
     let covers = |folder: &str, path: &str| {
         folder == path || folder == "  ./" || folder.ends_with('/') && path.starts_with(folder)
     };

@@ -5,12 +5,12 @@ use crate::tokens;
 
 /// How many lines the suggested command shows of the rest of a file.
 pub(super) const NEXT_LINES: usize = 400;
-/// The most and the fewest characters that are shown of a line that is too long to be shown whole.
+/// The most and the fewest characters that are shown of a line that does not fit.
 pub(super) const BEGINNING: usize = 4_000;
 const LEAST: usize = 100;
 /// The first limit that is tried. It is doubled as long as the text fits.
 const FIRST_LIMIT: usize = 16;
-/// How often the interval between a limit that fits and one that does not is halved, where trying a limit is slow.
+/// How often the interval between a limit that fits and one that does not is halved if trying a limit is slow.
 pub(super) const STEPS: usize = 5;
 
 /// Whether a text has at most `room` tokens. They are counted only if an estimate cannot tell.
@@ -20,7 +20,8 @@ pub(super) fn fits(text: &str, room: usize) -> bool {
     most + most / 20 <= room || (most / 8 <= room && tokens::count(text) <= room)
 }
 
-/// Finds the greatest limit up to `most` that fits, or one slightly below after few steps; None if not even 0 fits.
+/// Finds the greatest limit up to `most` that fits, or one slightly below it if `steps` is small; None if not even 0
+/// fits.
 pub(super) fn greatest(
     most: usize,
     steps: usize,
@@ -45,7 +46,7 @@ pub(super) fn greatest(
 }
 
 /// Keeps at most `most` of these results, each with whether it is a success; failures take precedence. Returns them in
-/// their order, and how many failures and successes are left out.
+/// order, and how many failures and successes are left out.
 pub(super) fn keep<T>(results: Vec<(bool, T)>, most: usize) -> (Vec<T>, [usize; 2]) {
     let failures = results.iter().filter(|(success, _)| !success).count();
     let mut room = [most, most.saturating_sub(failures)];
@@ -70,8 +71,8 @@ pub(super) fn beginning(text: &str, limit: usize) -> &str {
     &text[..memchr::memrchr(b'\n', searched).map_or(at, |n| n + 1)]
 }
 
-/// The same for the contents of a file, but at most [`BEGINNING`] characters of a partial line, and none rather than
-/// very few.
+/// Like [`beginning`] for the contents of a file, but with at most [`BEGINNING`] characters of a partial line, and with
+/// none rather than very few.
 pub(super) fn contents_within(text: &str, limit: usize) -> &str {
     let shown = beginning(text, limit);
     if shown.len() == text.len() || shown.ends_with('\n') {
@@ -88,7 +89,7 @@ pub(super) fn clipped(text: &str, limit: usize) -> String {
 }
 
 /// The first whole lines of `text` that have at most `limit` characters, and a line that counts the others and the
-/// `more` that follow them, if that is shorter than the others are.
+/// `more` that follow them, if that line is shorter than the others.
 pub(super) fn first_lines(text: &str, limit: usize, more: usize) -> String {
     let shown = beginning(text, limit);
     let end = memchr::memrchr(b'\n', shown.as_bytes()).map_or(0, |n| n + 1);

@@ -1,7 +1,7 @@
-//! Blocks with the contents of files: the requested ones, and those that the first outbox shows unasked.
+//! Blocks with the contents of files: requested ones, and those that the first outbox shows without a request.
 //!
-//! A line after a block says what is left out and how to see it. Of a line that is too long for the room, the beginning
-//! is shown, with a command that shows more of it: requesting it again would not help.
+//! A line after a block says what is left out and how to see it. If a line is too long for the room, its beginning is
+//! shown, with a command that shows more of it: requesting it again would not help.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -13,7 +13,7 @@ use super::boundaries::boundary;
 use super::budget::{BEGINNING, NEXT_LINES, contents_within};
 use super::redaction::Redaction;
 use super::results::Limits;
-use super::{Files, Shown};
+use super::{Files, ShownFile};
 use crate::context::Outlined;
 use crate::context::symbols::{Definition, Text, definitions};
 use crate::protocol::{Dialect, FileVersion, Lines};
@@ -53,7 +53,7 @@ fn numbered<'t>(text: Cow<'t, str>, lines: &Lines) -> Cow<'t, str> {
     text.split_inclusive('\n').enumerate().map(number).collect()
 }
 
-/// The bytes that can be shown: all, or the whole lines if the file was not read to its end.
+/// The bytes that can be shown: all, or only whole lines if the file was not read to its end.
 pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
     let bytes = contents.bytes.as_slice();
     if contents.lines.is_some() || bytes.len() as u64 == contents.size {
@@ -62,8 +62,8 @@ pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
     memchr::memrchr(b'\n', bytes).map_or(b"", |n| &bytes[..=n])
 }
 
-/// Those of the lines `read` that are in the first `end` bytes of `text`. Only the first one can be cut; `bytes` begin
-/// with it as it is in the file.
+/// The lines of `read` that are in the first `end` bytes of `text`. Only the first line can be cut; `bytes` begin with
+/// its original form.
 pub(super) fn lines_within(read: Lines, text: &str, end: usize, bytes: &[u8]) -> Lines {
     let shown = &text[..end];
     if shown.len() == text.len() {
@@ -76,7 +76,7 @@ pub(super) fn lines_within(read: Lines, text: &str, end: usize, bytes: &[u8]) ->
     Lines { last, cut: true, within_line, length, ..read }
 }
 
-/// Which lines were read.
+/// The lines that were read.
 fn lines_read(contents: &Contents) -> Lines {
     contents.lines.unwrap_or_else(|| {
         let read = whole_lines(contents);
@@ -86,8 +86,8 @@ fn lines_read(contents: &Contents) -> Lines {
     })
 }
 
-/// What is left out of a file after these lines, which `shown` contains, and how to see it; `end` is the last line that
-/// is left out, if it is known. Empty if nothing is left out.
+/// Says what is left out of a file after these lines, which `shown` contains, and how to see it. `end` is the last line
+/// that is left out, if known. Empty if nothing is left out.
 pub(super) fn left_out(
     dialect: Dialect,
     path: &str,
@@ -127,8 +127,8 @@ pub(super) fn left_out(
     left_out.join("; ")
 }
 
-/// A file that is shown in full or, within a limit of characters, as far as its whole lines go.
-pub(super) struct Block<'a> {
+/// A file that is shown completely, or as many whole lines as fit into a limit of characters.
+pub(super) struct FileBlock<'a> {
     session: &'a Session,
     pub(super) contents: &'a Contents,
     /// Its path without secrets.
@@ -137,15 +137,15 @@ pub(super) struct Block<'a> {
     read: Lines,
     /// Notes on the form of the text.
     notes: String,
-    /// The visible form of what is shown at most, without secrets.
+    /// The text without secrets and with visible control characters. No more than this is shown.
     text: String,
     /// The ranges of lines of an excerpt.
     ranges: Option<Vec<(usize, usize)>>,
-    /// The depths of definitions, and where in the text they begin and end; found when the text has to be cut.
+    /// The depths of definitions, and where in the text they begin and end; determined only if the text has to be cut.
     definitions: OnceCell<Vec<(usize, usize)>>,
 }
 
-impl<'a> Block<'a> {
+impl<'a> FileBlock<'a> {
     pub(super) fn new(
         session: &'a Session,
         contents: &'a Contents,
@@ -169,7 +169,7 @@ impl<'a> Block<'a> {
         Self { session, contents, path, read, notes, text, ranges, definitions }
     }
 
-    /// Only these ranges of the lines of a whole file, with their numbers.
+    /// Restricts a whole file to these ranges of lines, with line numbers.
     pub(super) fn excerpt(self, ranges: &[(usize, usize)]) -> Self {
         let lines = Lines { first: 1, numbered: true, ..self.read };
         let text = numbered(self.text.as_str().into(), &lines);
@@ -186,15 +186,15 @@ impl<'a> Block<'a> {
         Self { text, ranges: Some(ranges.to_vec()), ..self }
     }
 
-    /// What is shown within `limit` characters, and its lines; None if that is nothing.
+    /// The text that is shown within `limit` characters, and its lines; None if nothing fits.
     fn shown_within(&self, limit: usize) -> Option<(&str, Lines)> {
         let shown = self.to_definition(contents_within(&self.text, limit));
         let lines = lines_within(self.read, &self.text, shown.len(), &self.contents.bytes);
         (!shown.is_empty() || self.text.is_empty()).then_some((shown, lines))
     }
 
-    /// What is left of the beginning of the text if it is cut between definitions: between the outermost ones that it
-    /// can be cut at without losing more than half of it.
+    /// Shortens the shown beginning of the text so that it ends between definitions: between the outermost ones where it
+    /// can be cut without losing more than half of it.
     fn to_definition<'t>(&'t self, shown: &'t str) -> &'t str {
         if shown.len() == self.text.len() || !shown.ends_with('\n') {
             return shown;
@@ -218,7 +218,7 @@ impl<'a> Block<'a> {
         ends.filter_map(|(depth, end)| Some((depth, end?))).collect()
     }
 
-    /// The block, and the line that says what is left out; empty if nothing is shown.
+    /// The block, and a line that says what is left out; empty if nothing is shown.
     pub(super) fn render(&self, limit: usize) -> String {
         let Some((text, lines)) = self.shown_within(limit) else { return String::new() };
         let mut mark = self.path.clone();
@@ -260,22 +260,22 @@ impl<'a> Block<'a> {
         (true, format!("'{path}' is shown below ({size}{extent}){newline}{}", self.notes))
     }
 
-    /// What the model sees of the file within `limit` characters; None if that is nothing. The version of a part is
-    /// that of the whole file.
-    pub(super) fn shown(&self, limit: usize, wholes: &[Contents]) -> Option<Shown> {
+    /// The part of the file that the model sees within `limit` characters; None if it sees nothing. The version of a part
+    /// is that of the whole file.
+    pub(super) fn shown(&self, limit: usize, wholes: &[Contents]) -> Option<ShownFile> {
         let Contents { path, bytes, size, lines: part } = self.contents;
         let (_, lines) = self.shown_within(limit)?;
         if let Some(ranges) = &self.ranges {
             let version = Some(FileVersion::whole(bytes));
             let (path, lines) = (path.clone(), ranges.clone());
-            return Some(Shown { path, whole: false, lines, cut: None, version });
+            return Some(ShownFile { path, whole: false, lines, cut: None, version });
         }
         let whole = || wholes.iter().find(|whole| whole.path == *path);
         let version = match part {
             None => Some(FileVersion::of(bytes, *size)),
             Some(_) => whole().map(|whole| FileVersion::whole(&whole.bytes)),
         };
-        Some(Shown::new(path, &lines, version))
+        Some(ShownFile::new(path, &lines, version))
     }
 }
 
@@ -286,9 +286,9 @@ fn last_line_length(text: &str, lines: &Lines) -> usize {
     line[number..].chars().count()
 }
 
-/// `## Requested File Contents`: what could be read of the requested files, each part once.
+/// `## Requested File Contents`: the requested files that could be read, each part once.
 pub(super) struct RequestedBlocks<'a> {
-    pub(super) blocks: Vec<Block<'a>>,
+    pub(super) blocks: Vec<FileBlock<'a>>,
     /// For each of the files, the index of the block that shows it.
     answers: Vec<usize>,
 }
@@ -299,11 +299,11 @@ impl<'a> RequestedBlocks<'a> {
         files: &'a Files,
         redaction: &mut Redaction<'a>,
     ) -> Self {
-        let mut blocks: Vec<Block<'a>> = Vec::new();
+        let mut blocks: Vec<FileBlock<'a>> = Vec::new();
         let answers = files.requested.iter().flatten().map(|file| {
             let known = blocks.iter().position(|block| block.contents == file);
             known.unwrap_or_else(|| {
-                blocks.push(Block::new(session, file, redaction));
+                blocks.push(FileBlock::new(session, file, redaction));
                 blocks.len() - 1
             })
         });
@@ -327,11 +327,11 @@ impl<'a> RequestedBlocks<'a> {
     }
 }
 
-/// The indices of those blocks that fit into `room` whole. One that does not fit is skipped.
-pub(super) fn within(blocks: &[Block<'_>], room: usize) -> Vec<usize> {
+/// The indices of the blocks that fit completely into `room`. One that does not fit is skipped.
+pub(super) fn within(blocks: &[FileBlock<'_>], room: usize) -> Vec<usize> {
     let mut left = room;
-    let fits = |(_, block): &(usize, &Block<'_>)| {
-        // Do not count what is certainly too long: no token has more than 128 bytes.
+    let fits = |(_, block): &(usize, &FileBlock<'_>)| {
+        // No token has more than 128 bytes, so do not count the tokens of a text that is certainly too long.
         let may_fit = block.text.len() / 128 <= left;
         let rest = may_fit.then(|| left.checked_sub(tokens::count(&block.render(usize::MAX))));
         rest.flatten().map(|rest| left = rest).is_some()
@@ -339,8 +339,8 @@ pub(super) fn within(blocks: &[Block<'_>], room: usize) -> Vec<usize> {
     blocks.iter().enumerate().filter(fits).map(|(n, _)| n).collect()
 }
 
-/// `## Workspace File Contents` with these files, which the first outbox shows unasked; empty if there are none.
-pub(super) fn render_offered(shown: &[&Block<'_>], listed: usize) -> String {
+/// `## Workspace File Contents` with the files that the first outbox shows without a request; empty if there are none.
+pub(super) fn render_offered(shown: &[&FileBlock<'_>], listed: usize) -> String {
     let Some(first) = shown.first() else { return String::new() };
     let read = match first.session.dialect {
         Dialect::Tags => "READ_FILE",
@@ -362,7 +362,7 @@ pub(super) fn render_offered(shown: &[&Block<'_>], listed: usize) -> String {
     format!("{CONTENTS}{what}\n{blocks}")
 }
 
-/// `## Workspace Outline` of these files, as far as it has about `room` tokens; empty if it names none.
+/// `## Workspace Outline` of these files, in about `room` tokens; empty if it names none.
 pub(super) fn render_outline<'a>(
     outlined: impl Iterator<Item = Outlined<'a>>,
     room: usize,
@@ -387,7 +387,7 @@ pub(super) fn render_outline<'a>(
     if is_empty { String::new() } else { text }
 }
 
-/// The files that a first outbox shows, and those that it outlines, by their paths without secrets.
+/// The paths, without secrets, of the files that a first outbox shows, and of those that it outlines.
 pub fn files_of_first(outbox: &str) -> [Vec<&str>; 2] {
     let section = |heading: &str| {
         let (_, rest) = outbox.split_once(heading).unwrap_or_default();
@@ -457,7 +457,7 @@ mod tests {
             let contents = Contents { path, bytes: vec![], size: 0, lines: Some(lines) };
             let files = Files::default();
             let mut redaction = Redaction::new(&files, &Secrets::default());
-            Block::new(&session, &contents, &mut redaction).shown(0, &[]).unwrap().whole
+            FileBlock::new(&session, &contents, &mut redaction).shown(0, &[]).unwrap().whole
         };
         assert!(is_whole(lines(1, 9, 9)) && is_whole(lines(0, 0, 0)));
         assert!(!is_whole(lines(2, 9, 9)) && !is_whole(lines(1, 8, 9)));

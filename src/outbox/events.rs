@@ -2,7 +2,7 @@
 //!
 //! The JSON is escaped, so no text in it begins a line, and it cannot pose as another part of the outbox.
 
-use super::Shown;
+use super::ShownFile;
 use super::budget::{clipped, contents_within, keep};
 use super::contents::{left_out, lines_within, range};
 use super::results::Limits;
@@ -22,7 +22,7 @@ pub fn events(session: &Session) -> EventsMessage {
     of_results(session, &session.last_results)
 }
 
-/// The same with these results, from which secrets may have been removed.
+/// Like [`events`], with these results, from which secrets may have been removed.
 pub(super) fn of_results(session: &Session, results: &[Outcome]) -> EventsMessage {
     message(session, unreported(session, results), &Limits::NONE)
 }
@@ -45,7 +45,7 @@ pub fn waiting(session: &Session) -> Option<EventsMessage> {
     Some(EventsMessage { run_id, status, events })
 }
 
-/// The question of a turn that waits, as an event; None where it is about a reply as a whole.
+/// The question of a waiting turn as an event; None if it is about the whole reply.
 pub fn question(pending: &Pending) -> Option<Event> {
     let question = &pending.question;
     let step = pending.steps.get(question.step?)?;
@@ -53,8 +53,7 @@ pub fn question(pending: &Pending) -> Option<Event> {
     Some(approval_required(step, &question.id, &asked.reason, &asked.policy, at))
 }
 
-/// All that came of a run so far, where these are its outcomes: its events, with the questions that were decided, and
-/// the one that waits.
+/// All events of a run so far, which has these outcomes, with the decided questions and the waiting one.
 pub fn events_so_far(run: &Session, outcomes: &[Outcome]) -> Vec<Event> {
     let now = utc(run.updated_at);
     let asked_at = |step: usize| {
@@ -99,7 +98,7 @@ pub(super) fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) 
             ..Event::default()
         });
     }
-    // A complete session said these in the outbox before.
+    // The outbox before contained the words of a complete session.
     if is_conversation && !session.is_complete {
         // Only PROMPT contains what was added to the outbox later.
         let written = session.words_written().iter();
@@ -109,7 +108,7 @@ pub(super) fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) 
     EventsMessage { run_id, status, events }
 }
 
-/// An outcome within limits. What is left out of a file becomes a warning event, as the protocol has no field for it.
+/// An outcome within limits. A warning event says what is left out of a file, since the protocol has no field for it.
 fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
     let mut outcome = outcome.within(limits.each);
     let Detail::Read { path, content, encoding, size } = &mut outcome.detail else {
@@ -136,7 +135,7 @@ fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
     outcome
 }
 
-/// How many bytes of a file are shown within a limit, and its lines. Encoded content is shown whole or not at all.
+/// How many bytes of a file are shown within a limit, and their lines. Encoded content is shown completely or not at all.
 fn shown_within(content: &str, encoding: Encoding, limit: usize) -> (usize, Lines) {
     let end = match encoding {
         Encoding::Utf8 => contents_within(content, limit).len(),
@@ -148,12 +147,12 @@ fn shown_within(content: &str, encoding: Encoding, limit: usize) -> (usize, Line
     (end, lines_within(read, content, end, bytes))
 }
 
-/// What the model sees of a file in events that contain `limit` characters of it.
-pub(super) fn shown(outcome: &Outcome, limit: usize) -> Option<Shown> {
+/// The part of a file that the model sees in events that contain `limit` characters of it.
+pub(super) fn shown(outcome: &Outcome, limit: usize) -> Option<ShownFile> {
     let Detail::Read { path, content, encoding, .. } = &outcome.detail else { return None };
     let version = encoding.decode(content).ok().map(|bytes| FileVersion::whole(&bytes));
     let (_, lines) = shown_within(content, *encoding, limit);
-    Some(Shown::new(path, &lines, version))
+    Some(ShownFile::new(path, &lines, version))
 }
 
 /// The id of a run: `run_{id}_{NNNN}` with the number of the answered outbox, or the run's own name.

@@ -1,15 +1,15 @@
 //! Composes the sections of an outbox, and shortens them if there is not enough room.
 //!
-//! Sections get room in this order: PROTOCOL, Environment and PROMPT, the task and results, requested contents,
-//! unasked contents, the outline, the listing. A little is reserved for the listing, and a fifth for requested
+//! Sections get room in this order: PROTOCOL, Environment and PROMPT, the task and results, requested contents, contents
+//! that nobody requested, the outline, the listing. A little is reserved for the listing, and a fifth for requested
 //! contents.
 
 use super::budget::{STEPS, fits, greatest};
-use super::contents::{Block, RequestedBlocks, render_offered, render_outline, within};
+use super::contents::{FileBlock, RequestedBlocks, render_offered, render_outline, within};
 use super::listing::{Listing, NOT_LISTED};
 use super::redaction::Redaction;
 use super::results::{self, Limits, describe_changes};
-use super::{Environment, Files, Shown, events, sections};
+use super::{Environment, Files, ShownFile, events, sections};
 use crate::context::{Choice, named_by_person, newest};
 use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Dialect, Outcome, RelPath};
@@ -22,24 +22,24 @@ use crate::workspace::walk::Walk;
 /// How many tokens are reserved for the listing, unless it needs fewer.
 const LISTING: usize = 500;
 
-/// How much of the room of the first outbox contents and the outline have at most, in hundredths.
+/// The most room that contents and the outline get in the first outbox, in percent.
 const CONTENTS: usize = 70;
 const OUTLINE: usize = 20;
 
-/// An outbox, and what is known about it.
+/// A rendered outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedOutbox {
     /// Its text.
     pub text: String,
-    /// The number of its tokens: exact if that may exceed the limit, otherwise an estimate. It can only exceed the
-    /// limit if what is never shortened does, such as the task and the person's words.
+    /// The number of its tokens: exact if it may exceed the limit, otherwise an estimate. It can exceed the limit only if
+    /// the text that is never shortened does, such as the task and the person's words.
     pub tokens: usize,
     /// The files that the model sees.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<ShownFile>,
     /// Whether it shows all results with their excerpts of files.
     pub excerpts: bool,
-    /// If so, the unchanged lines of files in results.
-    pub search_lines: Vec<Shown>,
+    /// If it does, the unchanged lines of files in results.
+    pub search_lines: Vec<ShownFile>,
     /// Files whose excerpts in results were redacted.
     pub withheld_from: Vec<RelPath>,
     /// Sentences for the person about the secrets that were found.
@@ -48,30 +48,30 @@ pub struct RenderedOutbox {
     pub events: Option<EventsMessage>,
 }
 
-/// What an outbox is rendered from. Results and contents are without secrets.
+/// The input of the rendering. Results and contents are without secrets.
 pub(super) struct Material<'a> {
     pub(super) session: &'a Session,
     files: &'a Files,
-    /// What is never shortened: the sections before the listing, and the beginning of PROMPT.
+    /// The text that is never shortened: the sections before the listing, and the beginning of PROMPT.
     fixed: [String; 2],
     pub(super) outcomes: Vec<Outcome>,
     pub(super) changes: String,
     pub(super) requested: RequestedBlocks<'a>,
     /// The files that the person named for the first outbox.
-    included: Vec<Block<'a>>,
+    included: Vec<FileBlock<'a>>,
 }
 
-/// What is shown of the sections that can be shortened.
+/// The shortened sections.
 struct Fitted<'a> {
     limits: Limits,
     /// The indices of the included files.
     included: Vec<usize>,
-    offered: Vec<Block<'a>>,
+    offered: Vec<FileBlock<'a>>,
     outline: String,
     listing: String,
 }
 
-/// A listing in some room, without secrets.
+/// Renders a listing within `room`, without secrets.
 fn list(listing: &Listing<'_>, room: usize, redactor: &mut Redactor) -> String {
     redactor.listing(&listing.render(room, |text| tokens::estimate(text).likely)).into_owned()
 }
@@ -86,7 +86,7 @@ pub fn render(
     let mut redaction = Redaction::new(files, &environment.secrets);
     let requested = RequestedBlocks::new(session, files, &mut redaction);
     let included = files.offered.included.iter();
-    let included = included.map(|file| Block::new(session, file, &mut redaction)).collect();
+    let included = included.map(|file| FileBlock::new(session, file, &mut redaction)).collect();
     redaction.note_words(session);
     let mut outcomes = redaction.results(session, files);
     let mut events = None;
@@ -106,7 +106,7 @@ pub fn render(
     let listing = Listing::new(&picture, session.dialect, &near);
     let limit = environment.max_tokens;
     let unasked = if session.sequence == 1 { environment.context_tokens.min(limit) } else { limit };
-    // Of most outboxes an estimate shows that they are far below the limit, without the vocabulary.
+    // For most outboxes an estimate shows that they are far below the limit, so the vocabulary need not be loaded.
     let whole = files.offered.all(unasked).map(|choices| Fitted {
         limits: Limits::NONE,
         included: (0..material.included.len()).collect(),
@@ -124,7 +124,7 @@ pub fn render(
     });
     let text = material.compose(&fitted);
     let counted = if is_short { 0 } else { tokens::count(&text) };
-    // The same number as that of `tokens::about`, unless that is known to be too low.
+    // The same number as that of `tokens::about`, unless that is too low.
     let Estimate { likely, most } = tokens::estimate(&text);
     let tokens = if counted.max(most) > limit { counted } else { likely };
     let (is_tags, Limits { each, results, .. }) = (session.dialect == Dialect::Tags, fitted.limits);
@@ -136,10 +136,10 @@ pub fn render(
 }
 
 impl<'a> Material<'a> {
-    /// Blocks with these of the files that the first outbox may show.
-    fn blocks(&self, choices: &[Choice], redaction: &mut Redaction<'a>) -> Vec<Block<'a>> {
+    /// Blocks with the chosen files of the first outbox.
+    fn blocks(&self, choices: &[Choice], redaction: &mut Redaction<'a>) -> Vec<FileBlock<'a>> {
         let block = |(file, ranges): &Choice| {
-            let block = Block::new(self.session, &self.files.offered.ranked[*file], redaction);
+            let block = FileBlock::new(self.session, &self.files.offered.ranked[*file], redaction);
             match ranges {
                 Some(ranges) => block.excerpt(ranges),
                 None => block,
@@ -148,8 +148,8 @@ impl<'a> Material<'a> {
         choices.iter().map(block).collect()
     }
 
-    /// Shortens the sections so that all have at most `limit` tokens, and `unasked` with what nobody asked for.
-    /// `with` makes the listing in which the shown files are near to the work, too.
+    /// Shortens the sections so that the outbox has at most `limit` tokens, and at most `unasked` if it contains files that
+    /// nobody requested. `with` makes the listing, in which the shown files count as near to the work, too.
     fn fit<'w>(
         &self,
         [limit, unasked]: [usize; 2],
@@ -158,7 +158,7 @@ impl<'a> Material<'a> {
         with: &dyn Fn(&[&str]) -> Listing<'w>,
     ) -> Fitted<'a> {
         let fixed: usize = self.fixed.iter().map(|text| tokens::count(text)).sum();
-        // The whole may have a few more tokens than its sections together.
+        // The outbox may have a few more tokens than its sections together.
         let room = limit.saturating_sub(fixed + limit / 1000 + 16);
         let left =
             |limits: &Limits| room.saturating_sub(tokens::count(&self.within(limits).concat()));
@@ -171,7 +171,7 @@ impl<'a> Material<'a> {
         let reserved = for_listing + requested.min(limit / 5);
 
         let mut limits = Limits { file: 0, ..Limits::NONE };
-        // All items are shortened evenly, and if that is not enough, results are left out.
+        // All items are shortened evenly; if that is not enough, results are left out.
         let each = greatest(usize::MAX, STEPS, |each| fit(Limits { each, ..limits }, reserved));
         limits.each = each.unwrap_or_default();
         if each.is_none() {
@@ -182,7 +182,7 @@ impl<'a> Material<'a> {
         limits.file = greatest(usize::MAX, STEPS, file).unwrap_or_default();
         let spare = left(&limits).saturating_sub(for_listing);
         if limits.file < usize::MAX && spare > room / 8 {
-            // What files with very long lines cannot use goes to the first file that can.
+            // Room that files with very long lines cannot use goes to the first file that can use it.
             limits.larger = self.requested.blocks.iter().enumerate().find_map(|(n, block)| {
                 let shown = block.render(limits.file);
                 let room = tokens::count(&shown) + spare;
@@ -193,17 +193,17 @@ impl<'a> Material<'a> {
 
         let left = left(&limits);
         let included = within(&self.included, left.saturating_sub(for_listing));
-        let blocks: Vec<&Block<'a>> = included.iter().map(|n| &self.included[*n]).collect();
+        let blocks: Vec<&FileBlock<'a>> = included.iter().map(|n| &self.included[*n]).collect();
         let left = left.saturating_sub(tokens::count(&render_offered(&blocks, usize::MAX)));
-        // What the person asked for may be more than an outbox should have by itself.
+        // Requested contents may exceed the limit for contents that nobody requested.
         let room = unasked.saturating_sub(limit - left).max(unasked / 4).min(left);
         let most = room * CONTENTS / 100;
-        // What is chosen is chosen by an estimate.
+        // The choice is based on an estimate.
         let mut wanted = std::iter::successors(Some(most), |room| Some(room - room.div_ceil(8)));
         let (choices, offered) = loop {
             let choices = self.files.offered.choose(wanted.next().unwrap_or_default());
             let offered = self.blocks(&choices, redaction);
-            let blocks: Vec<&Block<'a>> = offered.iter().collect();
+            let blocks: Vec<&FileBlock<'a>> = offered.iter().collect();
             if offered.is_empty() || fits(&render_offered(&blocks, 0), most + most / 8) {
                 break (choices, offered);
             }
@@ -217,7 +217,7 @@ impl<'a> Material<'a> {
         let mut fitted = Fitted { limits, included, offered, outline, listing: not_listed };
         let used = tokens::count(&self.compose(&fitted));
         let most = limit - left + room;
-        // A listing is made by an estimate, and may be longer without secrets.
+        // The listing is based on an estimate, and may be longer after redaction.
         let rooms = std::iter::successors(Some(most.saturating_sub(used)), |room| {
             Some(room - room.div_ceil(8))
         });
@@ -230,7 +230,7 @@ impl<'a> Material<'a> {
         fitted
     }
 
-    /// The sections that can be shortened, but for files and listings.
+    /// The sections that can be shortened, except files and listings.
     fn within(&self, limits: &Limits) -> [String; 4] {
         [
             sections::header(self.session, limits.each),
@@ -242,7 +242,7 @@ impl<'a> Material<'a> {
 
     fn compose(&self, fitted: &Fitted<'a>) -> String {
         let Fitted { limits, listing, outline, .. } = fitted;
-        let offered: Vec<&Block<'a>> = self.unasked(fitted).collect();
+        let offered: Vec<&FileBlock<'a>> = self.unasked(fitted).collect();
         let offered = render_offered(&offered, self.files.offered.listed);
         let ([before_listing, prompt], offered) = (&self.fixed, &offered);
         let [header, results, requested, end] = &self.within(limits);
@@ -252,17 +252,17 @@ impl<'a> Material<'a> {
     }
 
     /// The contents that the first outbox shows.
-    fn unasked<'f>(&'f self, fitted: &'f Fitted<'a>) -> impl Iterator<Item = &'f Block<'a>> {
+    fn unasked<'f>(&'f self, fitted: &'f Fitted<'a>) -> impl Iterator<Item = &'f FileBlock<'a>> {
         fitted.included.iter().map(|n| &self.included[*n]).chain(&fitted.offered)
     }
 
     /// The files that the model sees.
-    fn shown(&self, fitted: &Fitted<'a>) -> Vec<Shown> {
+    fn shown(&self, fitted: &Fitted<'a>) -> Vec<ShownFile> {
         let (limits, wholes) = (&fitted.limits, &self.files.wholes);
         let offered = self.unasked(fitted).filter_map(|block| block.shown(usize::MAX, wholes));
         let requested = self.requested.blocks.iter().enumerate();
         let requested = requested.filter_map(|(n, block)| block.shown(limits.of_block(n), wholes));
-        // Sessions of tags read nothing while their replies are carried out.
+        // In sessions of tags, files are read after the reply was carried out.
         let read = self.session.last_results.iter();
         let read = read.filter_map(|outcome| events::shown(outcome, limits.each));
         offered.chain(requested).chain(read).collect()

@@ -1,14 +1,13 @@
-//! The section `## Workspace Files`: every file with its size or, of many files, a tree with counts.
+//! The section `## Workspace Files`: every file with its size or, if there are many files, a tree with counts.
 //!
-//! In a tree, a folder shows all of its children, only those that lead to the work (the files of the newest results
-//! and those that the person named), or none. One line stands for the others. Narrow folders near the work are shown
-//! first.
+//! In a tree, a folder shows all of its children, or only those that lead to the work (the files of the newest results and
+//! those that the person named), or none. One line stands for the others. Small folders near the work are shown first.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::budget::greatest;
-use crate::context::{Way, ways};
+use crate::context::{NearPlace, near_places};
 use crate::protocol::Dialect;
 use crate::text::{byte_count, grouped, size, visible_line};
 use crate::workspace::picture::{Picture, PictureRow};
@@ -24,21 +23,21 @@ pub(super) const NOT_LISTED: &str = "  (not listed)\n";
 pub(super) struct Listing<'w> {
     picture: &'w Picture<'w>,
     dialect: Dialect,
-    root: Folder<'w>,
+    root: ListedFolder<'w>,
     /// How many paths are near to the work.
     near: usize,
 }
 
 /// A folder of the tree.
-struct Folder<'w> {
+struct ListedFolder<'w> {
     /// Its path with a `/` at the end; empty for the root.
     path: &'w str,
     first_row: usize,
-    way: Option<Way>,
+    way: Option<NearPlace>,
     /// How many children it has.
     width: usize,
     /// The first [`LIMIT`] children and those that lead to the work. No others are ever shown.
-    children: Vec<Child<'w>>,
+    children: Vec<ListedChild<'w>>,
     /// The files of the other children.
     rest: Counts,
     /// The files of all children.
@@ -49,19 +48,19 @@ struct Folder<'w> {
 type Counts = [Count; 2];
 
 /// A row, or a folder with its rows.
-struct Child<'w> {
+struct ListedChild<'w> {
     row: usize,
-    way: Option<Way>,
-    folder: Option<Box<Folder<'w>>>,
+    way: Option<NearPlace>,
+    folder: Option<Box<ListedFolder<'w>>>,
 }
 
-/// How much of the tree is shown: how many of the near paths, the price up to which folders show all of their
-/// children, and how many children other folders show that lead to the work.
+/// The limits of a tree: how many of the near paths are shown, the cost up to which a folder shows all of its children,
+/// and how many children other folders that lead to the work show.
 type TreeLimits = [usize; 3];
 
 impl<'w> Listing<'w> {
     pub(super) fn new(picture: &'w Picture<'w>, dialect: Dialect, near: &[&str]) -> Self {
-        let root = Folder::new(picture, "", 0..picture.len(), &ways(picture, near));
+        let root = ListedFolder::new(picture, "", 0..picture.len(), &near_places(picture, near));
         Self { picture, dialect, root, near: near.len() }
     }
 
@@ -93,8 +92,8 @@ impl<'w> Listing<'w> {
         }
     }
 
-    /// The tree, as much of it as fits: first what is near, then whole folders, then as many children of the folders
-    /// that lead there as half of the remaining room can hold.
+    /// As much of the tree as fits: first the near paths, then whole folders, then as many children of the folders that lead
+    /// to the work as fit into half of the remaining room.
     fn grow(&self, room: usize, measure: fn(&str) -> usize) -> Vec<String> {
         let size = |limits| {
             let lines = self.tree(limits);
@@ -112,7 +111,7 @@ impl<'w> Listing<'w> {
                 let (lines, used) = size(limits);
                 lines <= most_lines && used <= room
             };
-            // So many steps find any price exactly.
+            // This many steps find any limit exactly.
             limits[n] = greatest(most, 40, fits).unwrap_or_default();
         }
         self.tree(limits)
@@ -125,20 +124,20 @@ impl<'w> Listing<'w> {
         lines
     }
 
-    /// Adds the lines of a folder, and one for what they do not show.
+    /// Adds the lines of a folder, and a line for the children that are not shown.
     fn add_folder(
         &self,
-        folder: &Folder<'w>,
+        folder: &ListedFolder<'w>,
         distance: usize,
         limits: TreeLimits,
         lines: &mut Vec<String>,
     ) {
         let [near, highest_price, first] = limits;
-        let is_near = |way: Option<Way>| way.is_some_and(|way| way.rank <= near);
+        let is_near = |way: Option<NearPlace>| way.is_some_and(|way| way.rank <= near);
         let way = folder.way.filter(|way| is_near(Some(*way)));
         let distance = way.map_or(distance, |way| way.distance);
-        let Folder { width, first_row, .. } = *folder;
-        // What stands in the root tells what the project is.
+        let ListedFolder { width, first_row, .. } = *folder;
+        // The files in the root show what kind of project it is.
         let steps = if folder.path.is_empty() { 1 } else { distance + 1 };
         let price = (width * steps).saturating_mul(self.picture.len()) + first_row;
         let is_whole = width <= LIMIT && price < highest_price;
@@ -162,15 +161,15 @@ impl<'w> Listing<'w> {
     }
 }
 
-impl<'w> Folder<'w> {
-    /// The tree of these rows.
+impl<'w> ListedFolder<'w> {
+    /// Builds the tree of these rows.
     fn new(
         picture: &Picture<'w>,
         path: &'w str,
         mut rows: Range<usize>,
-        ways: &HashMap<String, Way>,
+        near_places: &HashMap<String, NearPlace>,
     ) -> Self {
-        let (way, children) = (ways.get(path).copied(), Vec::new());
+        let (way, children) = (near_places.get(path).copied(), Vec::new());
         let (first_row, width, rest, all) = (rows.start, 0, [Count::NONE; 2], [Count::NONE; 2]);
         let mut folder = Self { path, first_row, way, width, children, rest, all };
         while let Some(row) = rows.next() {
@@ -181,13 +180,13 @@ impl<'w> Folder<'w> {
             let inner = inner.filter(|inner| inner.len() < path.len()).map(|inner| {
                 let inside = picture.end_of(inner, row..rows.end);
                 rows.start = inside.end;
-                Box::new(Self::new(picture, inner, inside, ways))
+                Box::new(Self::new(picture, inner, inside, near_places))
             });
             let way = match &inner {
                 Some(inner) => inner.way,
-                None => folder.way.and_then(|_| ways.get(path).copied()),
+                None => folder.way.and_then(|_| near_places.get(path).copied()),
             };
-            let child = Child { row, way, folder: inner };
+            let child = ListedChild { row, way, folder: inner };
             let counts = child.counts(picture);
             folder.width += 1;
             add(&mut folder.all, counts);
@@ -201,7 +200,7 @@ impl<'w> Folder<'w> {
     }
 }
 
-impl Child<'_> {
+impl ListedChild<'_> {
     fn counts(&self, picture: &Picture<'_>) -> Counts {
         match (&self.folder, picture.row(self.row)) {
             (Some(folder), _) => folder.all,
@@ -249,7 +248,7 @@ fn closing(picture: &Picture<'_>) -> String {
     text
 }
 
-/// Describes what a folder contains that is not listed.
+/// Describes the unlisted content of a folder.
 fn describe_hidden([files, products]: Counts, kind: &str) -> String {
     let files = (files != Count::NONE).then(|| describe(files, kind));
     let products = (products != Count::NONE).then(|| describe_products(products));

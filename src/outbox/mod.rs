@@ -25,7 +25,7 @@ use crate::settings::Secrets;
 use crate::workspace::Contents;
 use redaction::Redaction;
 
-pub use boundaries::holds_outbox;
+pub use boundaries::contains_outbox;
 pub use brief::{OutboxForm, brief};
 pub use contents::files_of_first;
 pub use events::{events, events_so_far, question, waiting};
@@ -33,17 +33,17 @@ pub use layout::{RenderedOutbox, render};
 pub use redaction::words_messages;
 pub use sections::with_words;
 
-/// What the Environment section says about this machine, and the limits of an outbox.
+/// The facts for the Environment section, and the limits of an outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say what most fields are")]
 pub struct Environment {
     pub system: String,
     pub shell: String,
-    /// What confines commands, if anything does.
+    /// The sandbox of commands, if there is one.
     pub sandbox: String,
     /// Whether commands can use the network.
     pub network: String,
-    /// What may not be written in the workspace.
+    /// The protected names in the workspace.
     pub protected: String,
     /// What the policy restricts, if anything.
     pub policy: Option<String>,
@@ -61,10 +61,10 @@ pub struct Environment {
 /// The files whose contents an outbox shows.
 #[derive(Debug, Default)]
 pub struct Files {
-    /// The answers to the session's read requests, in order: the file, or its beginning, or why there is nothing.
-    /// Sessions of operations have none: their events contain what was read.
+    /// The answers to the session's read requests, in order: the file, its beginning, or why it cannot be read. Sessions
+    /// of operations have none, since their events contain the files.
     pub requested: Vec<Result<Contents, Failure>>,
-    /// What the first outbox may show unasked.
+    /// The files that the first outbox may show without a request.
     pub offered: Offered,
     /// The whole files of which parts were requested or are in results, unless they are too large.
     pub wholes: Vec<Contents>,
@@ -72,7 +72,7 @@ pub struct Files {
     pub secrets: Vec<Contents>,
 }
 
-/// What an outbox that shows the requested files would say about secrets; see [`RenderedOutbox::withheld`].
+/// Sentences about secrets for an outbox that shows the requested files; see [`RenderedOutbox::withheld`].
 pub fn withheld(files: &Files, secrets: &Secrets) -> Vec<String> {
     let mut redaction = Redaction::new(files, secrets);
     for contents in files.requested.iter().flatten() {
@@ -89,7 +89,7 @@ pub fn screened_events(session: &Session, secrets: &Secrets, files: &Files) -> E
 
 /// A file whose contents an outbox shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownFile {
     /// Its path, with links resolved.
     pub path: RelPath,
     /// Whether all of it is shown.
@@ -102,7 +102,7 @@ pub struct Shown {
     pub version: Option<FileVersion>,
 }
 
-impl Shown {
+impl ShownFile {
     /// Only the last line can be partial.
     fn new(path: &RelPath, lines: &Lines, version: Option<FileVersion>) -> Self {
         let Lines { first, last, total, uncounted, cut, within_line, .. } = *lines;

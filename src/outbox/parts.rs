@@ -13,7 +13,7 @@ use super::boundaries::{could_be_part, word};
 
 /// The fewest characters of an outbox in a part, whose own two lines are about as long.
 const LEAST: usize = 200;
-/// No outbox has more parts. The two lines of a part have room for this number.
+/// The most parts of an outbox. The two lines of a part have room for this number.
 const MOST: usize = 999_999;
 
 /// A requested part: `K` or `K/N`.
@@ -73,7 +73,7 @@ impl FromStr for PartNumber {
 /// # Errors
 /// The part does not exist, or the outbox cannot be split like that.
 pub fn part(outbox: &str, asked: PartNumber, limit: usize) -> Result<OutboxPart, NoPart> {
-    // Nobody can write a text that contains its own digest.
+    // A text cannot contain its own digest.
     let word = could_be_part(outbox)
         .then(|| format!(" [{}]", word(outbox, blake3::hash(outbox.as_bytes()).to_string())));
     let word = word.unwrap_or_default();
@@ -112,7 +112,7 @@ fn framed(piece: &str, part: usize, of: usize, word: &str) -> String {
     )
 }
 
-/// Splits a text into pieces of which parts can be made that have at most `limit` characters.
+/// Splits a text into pieces whose parts have at most `limit` characters.
 fn pieces_within<'t>(text: &'t str, limit: usize, word: &str) -> Result<Vec<&'t str>, NoPart> {
     if length(text) <= limit {
         return Ok(vec![text]);
@@ -126,7 +126,7 @@ fn pieces_within<'t>(text: &'t str, limit: usize, word: &str) -> Result<Vec<&'t 
     Ok(filled(text, limit - lines))
 }
 
-/// Pieces that contain as many lines as fit, or as much of a longer line.
+/// Splits a text into pieces of as many lines as fit, or as much of a longer line as fits.
 fn filled(text: &str, room: usize) -> Vec<&str> {
     let (mut pieces, mut begin, mut at, mut used) = (Vec::new(), 0, 0, 0);
     for line in text.split_inclusive('\n') {
@@ -151,8 +151,8 @@ fn even_piece(text: &str, n: usize, of: usize) -> Result<Option<&str>, NoPart> {
     if of > most {
         return Err(NoPart::TooMany { length, of, most });
     }
-    // A piece ends with the last line that ends before its end is due, or exactly there if the next line has more
-    // than half a piece before that.
+    // A piece ends with the last line before its ideal end, or exactly there if the next line has more than half a
+    // piece before its ideal end.
     let end = |n: usize| {
         let mut left = length * n / of;
         let fits = |c: &char| left.checked_sub(c.len_utf16()).map(|less| left = less).is_some();

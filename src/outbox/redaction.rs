@@ -1,13 +1,13 @@
 //! Removes secrets from the files and results that an outbox shows. Pure.
 //!
-//! Everything is redacted before it is shortened. Parts and single lines of a file are taken from the redacted whole
-//! file, because only that shows what they are: no line of a private key looks like one by itself.
+//! Everything is redacted before it is shortened. Parts and single lines of a file are taken from the redacted whole file,
+//! since a part alone may not be recognisable as a secret: no single line of a private key is.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::contents::whole_lines;
-use super::{Files, Shown};
+use super::{Files, ShownFile};
 use crate::context::excerpt_path;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{
@@ -63,7 +63,7 @@ impl<'a> WholeFile<'a> {
 pub(super) struct Redaction<'a> {
     pub(super) redactor: Redactor,
     wholes: BTreeMap<&'a str, WholeFile<'a>>,
-    /// Their lines that results show unchanged and in full.
+    /// Their lines that results show completely and unchanged.
     seen: BTreeMap<&'a str, Vec<(usize, usize)>>,
     /// Files whose excerpts in results were redacted.
     withheld_from: Vec<RelPath>,
@@ -102,7 +102,7 @@ impl<'a> Redaction<'a> {
         shown.into_owned()
     }
 
-    /// Notes secrets in what the person wrote since the last outbox. It is shown as it is.
+    /// Records secrets in the person's words since the last outbox. The words are shown as they are.
     pub(super) fn note_words(&mut self, session: &Session) {
         if session.sequence == 1 {
             self.redactor.words("your task", &session.task);
@@ -122,7 +122,7 @@ impl<'a> Redaction<'a> {
         FileChange { path: self.name(&change.path), from, ..change.clone() }.describe()
     }
 
-    /// The newest results of a session, among them why requested files cannot be shown.
+    /// The newest results of a session, including why requested files cannot be shown.
     pub(super) fn results(&mut self, session: &Session, files: &Files) -> Vec<Outcome> {
         let mut results = session.last_results.clone();
         let is_read = |outcome: &&mut Outcome| matches!(outcome.detail, Detail::ReadLater { .. });
@@ -152,7 +152,7 @@ impl<'a> Redaction<'a> {
                     Output::Apart { stdout, stderr } => vec![stdout, stderr],
                 };
                 for capture in captures {
-                    // What lies beyond a cut helps to recognise a secret, and is never shown.
+                    // The text beyond a cut helps to recognise a secret, and is never shown.
                     let (after_head, before_tail) = capture.take_margins();
                     let Capture { head, tail, .. } = capture;
                     *head = redactor.output_part(command, "", head, &after_head);
@@ -188,7 +188,7 @@ impl<'a> Redaction<'a> {
         }
     }
 
-    /// Redacts the paths that a result names. The reason of a failure is redacted as a whole.
+    /// Redacts the paths in a result. The reason of a failure is redacted as one text.
     fn paths(&mut self, outcome: &mut Outcome) {
         let paths = match &mut outcome.detail {
             Detail::Moved { path, to, .. } => vec![path, to],
@@ -201,7 +201,7 @@ impl<'a> Redaction<'a> {
             _ => return,
         };
         for path in paths {
-            // A name that becomes too long is withheld as a whole.
+            // A path that becomes too long is withheld completely.
             let shown = RelPath::parse(&self.name(path.as_str()));
             if let Ok(shown) = shown.or_else(|_| RelPath::parse("[withheld]")) {
                 *path = shown;
@@ -212,12 +212,12 @@ impl<'a> Redaction<'a> {
     fn hit(&mut self, hit: &mut Hit) {
         let whole = |line: &str| visible_line(line).into_owned();
         let (path, text) = (hit.path.as_str(), hit.text.as_str());
-        // Of a very long line, only what surrounds the shown part is here.
+        // For a very long line, only the text around the shown part is available.
         let end = text.chars().nth(hit.start + 2 * HIT_WIDTH).is_some();
         let cut = CutEnds { beginning: hit.start > HIT_WIDTH, end };
         let is_whole = hit.start == 0 && text.chars().count() <= HIT_WIDTH;
         if let Cow::Owned(shown) = self.line(Some(path), hit.line, text, cut, is_whole, whole) {
-            // Show the same part, or what follows the first redacted place if that was changed.
+            // Show the same part, or the text from the first redacted place if that was changed.
             let rest: String = text.chars().skip(hit.start).collect();
             let same = text.chars().zip(shown.chars()).take_while(|(a, b)| a == b).count();
             hit.start = match shown.strip_suffix(&rest) {
@@ -255,9 +255,9 @@ impl<'a> Redaction<'a> {
         }
     }
 
-    /// Redacts a line of a file that a result shows `shortened`. It is taken from the whole file if the line still
-    /// exists there, perhaps elsewhere. If `is_whole`, all of `text` is shown, and it is noted if that is the current
-    /// line of the file.
+    /// Redacts a line of a file that a result shows `shortened`. The line is taken from the whole file if it still exists
+    /// there, perhaps elsewhere. If `is_whole`, all of `text` is shown; then a line that is unchanged in the file is recorded
+    /// as shown.
     fn line<'t>(
         &mut self,
         path: Option<&str>,
@@ -294,11 +294,11 @@ impl<'a> Redaction<'a> {
     }
 
     /// The lines of files that results show unchanged, and the files whose excerpts in results were redacted.
-    pub(super) fn shown_of_results(&self) -> (Vec<Shown>, Vec<RelPath>) {
+    pub(super) fn shown_of_results(&self) -> (Vec<ShownFile>, Vec<RelPath>) {
         let lines = |(path, lines): (&&str, &Vec<_>)| {
             let Contents { path, bytes, .. } = self.wholes[path].contents;
             let version = Some(FileVersion::whole(bytes));
-            Shown { path: path.clone(), whole: false, lines: lines.clone(), cut: None, version }
+            ShownFile { path: path.clone(), whole: false, lines: lines.clone(), cut: None, version }
         };
         (self.seen.iter().map(lines).collect(), self.withheld_from.clone())
     }

@@ -1,12 +1,12 @@
-//! The section `## Previous Command Results`: a line for each result, with its warnings and output, and after them
-//! what else changed in the workspace.
+//! The section `## Previous Command Results`: a line for each result, with its warnings and output, followed by other
+//! changes in the workspace.
 
 use super::budget::{clipped, first_lines, keep};
 use super::events;
 use super::layout::Material;
 use super::redaction::Redaction;
 use crate::protocol::{Detail, Dialect, Outcome, operations, tags};
-use crate::session::{Back, Changed, Ignored, Session};
+use crate::session::{Ignored, Reversal, Session, TurnChanges};
 use crate::text::{count, first_of, indented, visible, visible_line};
 
 /// Lines are not shortened to fewer characters.
@@ -15,17 +15,17 @@ const LINE: usize = 300;
 const NAMED: usize = 30;
 const NAME_LENGTH: usize = 200;
 
-/// How much is shown of the task in HEADER, of results and of requested files.
+/// The limits of the task in HEADER, of results and of requested files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// The most characters of each item: the task, an output stream, a list of lines or names, a file in events, and in
-    /// events the person's words, which PROMPT contains in full.
+    /// The most characters of each item: the task, an output stream, a list of lines or names, a file in events, and the
+    /// person's words in events (PROMPT contains all of them).
     pub(super) each: usize,
     /// The most results. Failures take precedence.
     pub(super) results: usize,
     /// The most characters of each requested file.
     pub(super) file: usize,
-    /// The number of a block, and the characters that it may have if these are more.
+    /// A block that may have more characters: its index, and their number.
     pub(super) larger: Option<(usize, usize)>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn render(material: &Material<'_>, limits: &Limits) -> String {
         return String::new();
     }
     let (results, [failed, ok]) = keep(describe_each(material, limits), limits.results);
-    // It is flush left, so nobody else can have written it.
+    // It is flush left, so it cannot be data.
     let more = format!("[... more results are left out for room: {ok} OK, {failed} FAILED ...]\n");
     let more = if failed + ok > 0 { &*more } else { "" };
     format!("\n## Previous Command Results\n{}{more}{changes}", results.concat())
@@ -66,7 +66,7 @@ fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)
             Detail::ReadLater { .. } => {
                 material.requested.result(reads.next().unwrap_or_default(), limits)
             }
-            // The line tells equal commands apart.
+            // The line distinguishes equal commands.
             Detail::Ran(_) if !outcome.success() && outcome.line > 0 => {
                 let summary = tags::summary(outcome);
                 (false, format!("{summary}, line {} of the reply", outcome.line))
@@ -97,7 +97,7 @@ fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)
     material.outcomes.iter().map(result).collect()
 }
 
-/// What the newest turn changed in addition to its results, as whole lines; mostly nothing.
+/// Changes of the newest turn that its results do not report, as whole lines; mostly none.
 pub(super) fn describe_changes(session: &Session, redaction: &mut Redaction<'_>) -> String {
     let Some(changed) = session.changed.as_deref() else { return String::new() };
     if let Some(back) = &changed.back {
@@ -113,13 +113,13 @@ pub(super) fn describe_changes(session: &Session, redaction: &mut Redaction<'_>)
     text + &list(introduction, lost.named.iter().map(|name| redaction.name(name)), lost.count)
 }
 
-/// The same with lists of about `limit` characters.
+/// Shortens these changes to lists of about `limit` characters.
 pub(super) fn changes_within(changes: &str, limit: usize) -> String {
     changes.lines().map(|line| clipped(line, limit.max(LINE)) + "\n").collect()
 }
 
-/// What the person undid or redid.
-fn describe_undo(changed: &Changed, back: &Back, redaction: &mut Redaction<'_>) -> String {
+/// Describes an undo or a redo by the person.
+fn describe_undo(changed: &TurnChanges, back: &Reversal, redaction: &mut Redaction<'_>) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let (plural, turns) = (if turns.len() == 1 { "" } else { "s" }, turns.join(", "));
     let (what, files, others, limit) = match back.redid {

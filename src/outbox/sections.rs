@@ -9,7 +9,7 @@ use crate::protocol::{Dialect, Outcome, operations, tags};
 use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
 
-/// The most characters of the task in the first HEADER, whose PROMPT contains all of it, and the least in others.
+/// The most characters of the task in the first HEADER, since PROMPT contains all of it, and the fewest in later ones.
 const TASK: usize = 2_000;
 
 /// What to do after something was denied.
@@ -35,7 +35,7 @@ pub(super) fn header(session: &Session, limit: usize) -> String {
     format!("=== HEADER ===\nSession: {id}\nSequence: {sequence}\nTask{task}")
 }
 
-/// All between HEADER and the listing.
+/// Everything between HEADER and the listing.
 pub(super) fn before_listing(session: &Session, environment: &Environment) -> String {
     let Environment { timeout, longest, output_limit, max_tokens, .. } = environment;
     let kept = count(*output_limit, "character");
@@ -70,7 +70,7 @@ pub(super) fn before_listing(session: &Session, environment: &Environment) -> St
     )
 }
 
-/// The beginning of PROMPT, which is never shortened: the task, and what the person said.
+/// The beginning of PROMPT, which is never shortened: the task, and the person's words.
 pub(super) fn prompt(session: &Session) -> String {
     let mut out = "\n=== PROMPT ===\n".to_owned();
     if session.sequence == 1 {
@@ -106,7 +106,7 @@ pub(super) fn prompt_end(material: &Material<'_>, limit: usize) -> String {
     )
 }
 
-/// If the newest reply was cut off: what was carried out, and what to send again.
+/// If the newest reply was cut off, says what was carried out and what to send again.
 fn describe_cut_off(results: &[Outcome]) -> String {
     let Some(cut) = results.iter().position(Outcome::is_cut_off) else { return String::new() };
     let (applied, failed): (Vec<usize>, Vec<usize>) =
@@ -142,15 +142,15 @@ fn end(session: &Session, added: usize) -> String {
     format!("\n{words}{place}: [REPLY session=\"{id}\" sequence=\"{sequence}\" key=\"{key}\"]\n")
 }
 
-/// Updates the text of the newest outbox to contain all words that were added to it. Everything before them stays the
-/// same. None if `text` is not that outbox.
+/// Updates the text of the newest outbox so that it contains all added words. Everything before them stays the same.
+/// None if `text` is not that outbox.
 pub fn with_words(text: &str, session: &Session) -> Option<String> {
     let rest =
         (0..=session.added).rev().find_map(|added| text.strip_suffix(&*end(session, added)))?;
     Some(format!("{rest}{}", end(session, session.added)))
 }
 
-/// What the person says, after an introduction; empty if they say nothing.
+/// The person's words after an introduction; empty if there are none.
 fn words(introduction: &str, words: &[String]) -> String {
     if words.is_empty() {
         return String::new();

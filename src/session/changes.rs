@@ -1,5 +1,5 @@
-//! What a turn changed in the workspace, as far as the session reports it. The checkpoint records are
-//! complete (see `workspace::checkpoint`).
+//! Summaries of what a turn changed in the workspace, for reports. The complete changes are in the checkpoint records
+//! (see `workspace::checkpoint`).
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,10 @@ pub const NAMED: usize = 40;
 /// How many names one sentence contains.
 const SHORT: usize = 6;
 
-/// What a turn changed.
+/// A summary of what a turn changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Changed {
+pub struct TurnChanges {
     /// The checkpoint records: one for each part of a turn that stopped to ask.
     pub records: Vec<BlobId>,
     /// How many files and links were changed.
@@ -24,29 +24,29 @@ pub struct Changed {
     /// How many of them commands changed.
     pub by_commands: usize,
     /// Changes of folders without a changed file.
-    pub folders: Several,
+    pub folders: CountedNames,
     /// What cannot be undone, and why.
-    pub unrestorable: Several,
+    pub unrestorable: CountedNames,
     /// Changes of ignored files, as far as they are known.
     pub ignored: Option<Ignored>,
     /// The ignore rules for the rest of a turn that stopped to ask.
     pub rules: Option<BlobId>,
     /// Why the changes are unknown and cannot be undone.
     pub not_kept: Option<String>,
-    /// What it took back, if it is an undo or a redo.
-    pub back: Option<Box<Back>>,
+    /// What it restored, if it is an undo or a redo.
+    pub back: Option<Box<Reversal>>,
 }
 
 /// A number of things, the first of them named.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Several {
+pub struct CountedNames {
     /// How many there are.
     pub count: usize,
     /// The first of them, a phrase each.
     pub named: Vec<String>,
 }
 
-impl Several {
+impl CountedNames {
     /// Adds one.
     pub fn add(&mut self, phrase: impl FnOnce() -> String) {
         self.count += 1;
@@ -55,7 +55,7 @@ impl Several {
         }
     }
 
-    /// Adds others; what both name counts once.
+    /// Adds others; a name in both counts once.
     fn merge(&mut self, mut others: Self) {
         let named = others.named.len();
         others.named.retain(|name| !self.named.contains(name));
@@ -76,20 +76,20 @@ pub struct Ignored {
     /// Whether all of them are build products such as `target/`, which nobody wants to undo.
     pub only_products: bool,
     /// What existed before and was, or may have been, deleted or overwritten, without build products.
-    pub lost: Several,
+    pub lost: CountedNames,
     /// How many build products were deleted. Each build makes new ones, so those are not counted.
     pub products_lost: usize,
 }
 
 impl Ignored {
-    /// The changes of two parts of a turn together. Those of a part that is a mere build are named last.
+    /// The combined changes of two parts of a turn. Build products are named last.
     #[must_use]
     pub fn and(self, later: Self) -> Self {
         if self.only_products && !later.only_products {
             return later.and(self);
         }
-        let mut places = Several { count: self.places, named: self.named };
-        places.merge(Several { count: later.places, named: later.named });
+        let mut places = CountedNames { count: self.places, named: self.named };
+        places.merge(CountedNames { count: later.places, named: later.named });
         let mut lost = self.lost;
         lost.merge(later.lost);
         Self {
@@ -101,7 +101,7 @@ impl Ignored {
         }
     }
 
-    /// What is, or may be, lost: `deleted .env, x.log and 3 more (ignored)`, `2 ignored build products`.
+    /// Describes what is, or may be, lost: `deleted .env, x.log and 3 more (ignored)`, `2 ignored build products`.
     pub fn describe_lost(&self) -> impl Iterator<Item = String> {
         let Self { lost, products_lost: products, .. } = self;
         let files = || format!("{} (ignored)", first_of(&lost.named, SHORT, lost.count));
@@ -126,11 +126,11 @@ impl Ignored {
 pub struct FileChange {
     /// The file's path, for people.
     pub path: String,
-    /// Where it was, if it was moved.
+    /// Its earlier path, if it was moved.
     pub from: Option<String>,
     /// The kind of change.
     pub how: ChangeKind,
-    /// How many lines were added and removed, if that is known.
+    /// How many lines were added and removed, if known.
     pub lines: Option<(usize, usize)>,
     /// Whether a command changed it.
     #[serde(default)]
@@ -169,7 +169,7 @@ impl FileChange {
         }
     }
 
-    /// The same with the numbers of added and removed lines: `src/a.py (+3 −1)`.
+    /// Like [`Self::describe`], with the numbers of added and removed lines: `src/a.py (+3 −1)`.
     pub fn describe_with_lines(&self) -> String {
         let lines = self.lines.and_then(|(added, removed)| match self.how {
             ChangeKind::New => Some(format!(" (+{added})")),
@@ -184,21 +184,21 @@ impl FileChange {
 /// What an undo or a redo did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Back {
+pub struct Reversal {
     /// The turns that were undone or redone, by the outboxes that they answered.
     pub turns: Vec<u32>,
-    /// The undo that a redo took back.
+    /// The undo that a redo reversed.
     pub redid: Option<u32>,
     /// The places that could not be restored, and why.
     pub left: Vec<(String, String)>,
     /// Changes of ignored files in these turns, which stay.
     pub ignored: Option<Ignored>,
-    /// Restored files that contain a change which somebody else made in between.
-    pub others: Several,
+    /// Restored files that still contain a later change by somebody else.
+    pub others: CountedNames,
 }
 
-impl Back {
-    /// What was not restored, a sentence each.
+impl Reversal {
+    /// Describes what was not restored, one sentence each.
     pub fn describe_unrestored(&self) -> impl Iterator<Item = String> {
         let left = self.left.iter().map(|(path, why)| format!("'{path}' is left as it is: {why}"));
         let others = self.others.named.iter();

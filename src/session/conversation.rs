@@ -1,10 +1,9 @@
-//! How a session advances: replies, the person's words, and which of them a reply takes into account.
+//! How a session advances: replies, the person's words, and which of them a reply has read.
 //!
-//! Words are added to the newest outbox while it may still be copied, and each addition changes the key
-//! in the line that a reply begins with. So the key of a reply tells which words were in the text that
-//! it answers; the next outbox says the others.
+//! Words can be added to the newest outbox while it awaits a reply. Each addition changes the key in the first line of the
+//! reply. So the key shows which words the reply has read; the next outbox contains the others.
 
-use super::{Changed, Pending, Session};
+use super::{Pending, Session, TurnChanges};
 use crate::clock::Timestamp;
 use crate::protocol::{Address, Detail, Outcome};
 
@@ -27,7 +26,7 @@ impl Session {
         }
     }
 
-    /// Stops the turn until the person has decided.
+    /// Stops the turn until the person decides.
     pub fn pause(&mut self, pending: Pending, now: Timestamp) {
         if !self.asked.contains(&pending.question.id) {
             self.asked.push(pending.question.id.clone());
@@ -40,7 +39,7 @@ impl Session {
     /// with the summary in `completes`. The next outbox repeats the words of the newest, which may not have been read.
     pub fn record_undo(
         &mut self,
-        changed: Changed,
+        changed: TurnChanges,
         reason: Option<String>,
         completes: Option<String>,
         now: Timestamp,
@@ -64,7 +63,7 @@ impl Session {
     pub fn reopen(&mut self, text: &str, now: Timestamp) {
         self.is_complete = false;
         self.unanswered.clear();
-        // The work may go on in another chat.
+        // The work may continue in another chat.
         self.read = None;
         self.say(text, now);
         self.next_outbox();
@@ -104,14 +103,14 @@ impl Session {
         self.to_repeat.iter().chain(&self.to_say)
     }
 
-    /// Whether the person has said something that the newest reply may not take into account, so that the
-    /// reply cannot complete the session.
+    /// Whether the person has said something that the newest reply may not have read, so that the reply cannot complete the
+    /// session.
     pub fn has_unread_words(&self) -> bool {
         self.words_to_say().next().is_some()
     }
 
-    /// A reply that answers `answers` has arrived: the next outbox says the added words that were not in
-    /// the answered text, and repeats those of which that is not known.
+    /// Prepares the words for the next outbox after a reply: those that the answered text did not contain, and again those
+    /// that it may not have contained. `answers` is the outbox that the reply answers.
     pub fn keep_unread_words(&mut self, answers: Option<&Address>) {
         let answers = answers.filter(|it| it.session == self.id);
         self.read = Some(answers.map_or(self.sequence, |it| it.sequence));
@@ -130,7 +129,7 @@ impl Session {
         self.added = 0;
     }
 
-    /// The key of the newest outbox, eight hexadecimal digits: only its readers can know it.
+    /// The key of the newest outbox, eight hexadecimal digits, which only its readers can know.
     pub fn key(&self) -> String {
         self.key_of(self.sequence, self.added)
     }
@@ -145,15 +144,15 @@ impl Session {
         blake3::Hash::from_bytes(key).to_hex()[..8].to_owned()
     }
 
-    /// How many words were added to the outbox of this number; None unless a reply may answer it: it is the newest, or
-    /// nothing of the replies since could be read.
+    /// How many words were added to the outbox of this number; None if it cannot be answered any more. It can if it is the
+    /// newest, or if no later reply could be read.
     pub fn words_added_to(&self, sequence: u32) -> Option<usize> {
         let earlier = || self.unanswered.get(&sequence).copied();
         if sequence == self.sequence { Some(self.added) } else { earlier() }
     }
 
-    /// How many of the added words that outbox contained when it had this key; None if it never had it, or a reply may
-    /// not answer it.
+    /// How many of the added words the outbox contained when it had this key; None if it never had the key, or cannot be
+    /// answered any more.
     pub fn words_read(&self, sequence: u32, key: &str) -> Option<usize> {
         let is_it = |added: &usize| key.eq_ignore_ascii_case(&self.key_of(sequence, *added));
         (0..=self.words_added_to(sequence)?).rev().find(is_it)

@@ -1,8 +1,8 @@
-//! The versions of files that the model last saw, learnt from outcomes and outboxes, so that edits by line
-//! numbers apply to the lines that it meant. The number of files is limited.
+//! The versions of files that the model last saw, recorded from outcomes and outboxes, so that edits by line numbers apply
+//! to the intended lines. The number of files is limited.
 //!
-//! A file that was seen, in whole or in part, counts as seen in that version. Once it has changed, only those
-//! lines of the new version that are shown count as seen.
+//! A file that was seen completely or in part counts as seen in that version. After a change, only the shown lines of the
+//! new version count as seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::protocol::{Asks, Detail, Excerpt, FileVersion, Operation, Outcome, Re
 
 /// How many files are remembered. The one that was seen longest ago is forgotten first.
 const MAX_FILES: usize = 256;
-/// How many ranges of a file are remembered, as many as a search shows lines. The oldest is forgotten first.
+/// How many ranges of a file are remembered: as many as a search shows lines. The oldest is forgotten first.
 const MAX_RANGES: usize = 200;
 
 /// The first and the last line of a range, counted from 1.
@@ -30,7 +30,7 @@ struct LastSeen {
     /// The lines that count as seen; None for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lines: Option<LineRanges>,
-    /// Those of them of which only a part was shown, and so do not.
+    /// Lines that were shown only in part, and do not count as seen.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     cut: BTreeSet<usize>,
     /// A logical time, to find the file that was seen longest ago.
@@ -43,7 +43,7 @@ impl FileVersions {
         self.0.is_empty()
     }
 
-    /// The version in which these lines, the first and the last, were last seen; None if the file is not known.
+    /// The version in which these lines, from the first to the last, were last seen; None if the file is unknown.
     pub fn get(&self, path: &RelPath, lines: Range) -> Option<FileVersion> {
         let last = self.0.get(path)?;
         let is_seen = last.lines.as_ref().is_none_or(|seen| seen.contain(lines));
@@ -51,12 +51,12 @@ impl FileVersions {
         Some(if is_seen { last.version.clone() } else { FileVersion::outdated() })
     }
 
-    /// The whole file was shown, or is known for another reason.
+    /// Records that the whole file was shown, or is known for another reason.
     pub fn record(&mut self, path: RelPath, version: FileVersion) {
-        self.put(path, LastSeen { version, lines: None, cut: BTreeSet::new(), at: 0 });
+        self.insert(path, LastSeen { version, lines: None, cut: BTreeSet::new(), at: 0 });
     }
 
-    /// These ranges of lines were shown.
+    /// Records that these ranges of lines were shown.
     pub fn record_lines(&mut self, path: &RelPath, now: FileVersion, shown: &[Range]) {
         let mut last = match self.0.remove(path) {
             Some(last) if last.version == now || now.may_be(&last.version) => last,
@@ -67,15 +67,15 @@ impl FileVersions {
         };
         last.lines = last.lines.map(|lines| lines.with(shown));
         last.cut.retain(|cut| !shown.iter().any(|(first, end)| (first..=end).contains(&cut)));
-        self.put(path.clone(), last);
+        self.insert(path.clone(), last);
     }
 
-    /// Only a part of this line was shown, in the version that was seen last.
+    /// Records that only a part of this line was shown, in the version that was seen last.
     pub fn record_cut(&mut self, path: &RelPath, line: usize) {
         self.0.get_mut(path).into_iter().for_each(|last| last.cut.extend([line]));
     }
 
-    /// Single lines were shown, as by a search: too little to forget another file for it.
+    /// Records single lines, as a search shows them. They do not displace another file.
     pub fn record_search(&mut self, path: &RelPath, now: FileVersion, lines: &[(usize, usize)]) {
         if self.0.len() < MAX_FILES || self.0.contains_key(path) {
             self.record_lines(path, now, lines);
@@ -86,7 +86,7 @@ impl FileVersions {
         self.0.values().map(|last| last.at + 1).max().unwrap_or_default()
     }
 
-    fn put(&mut self, path: RelPath, last: LastSeen) {
+    fn insert(&mut self, path: RelPath, last: LastSeen) {
         let at = self.next_time();
         self.0.insert(path, LastSeen { at, ..last });
         if self.0.len() > MAX_FILES
@@ -97,20 +97,20 @@ impl FileVersions {
         }
     }
 
-    /// Lines of a newer version were not shown after all.
+    /// Forgets recorded lines of a newer version, since they were not shown after all.
     pub fn forget_newer(&mut self, path: &RelPath) {
         if let Some(lines) = self.0.get_mut(path).and_then(|last| last.lines.as_mut()) {
             lines.0.clear();
         }
     }
 
-    /// The excerpts of these outcomes were not shown after all.
+    /// Forgets the excerpts of these outcomes, since they were not shown after all.
     pub fn forget_excerpts(&mut self, outcomes: &[Outcome]) {
         let shown = outcomes.iter().filter_map(|outcome| outcome.detail.shown_of());
         shown.for_each(|(path, _)| self.forget_newer(path));
     }
 
-    /// These files may have changed: an edit needs them shown again. New ones take no room from those remembered.
+    /// Marks files that may have changed: an edit needs them shown again. Newly marked files do not displace others.
     pub fn mark_outdated(&mut self, paths: impl Iterator<Item = RelPath>) {
         let (known, unknown): (Vec<_>, Vec<_>) = paths.partition(|path| self.0.contains_key(path));
         let room = MAX_FILES - self.0.len().min(MAX_FILES);
@@ -131,7 +131,7 @@ impl FileVersions {
         }
     }
 
-    /// Applies the effect of a step: later steps of the same reply meant the file as this step left it.
+    /// Applies the effect of a step, since later steps of the same reply refer to the file after this step.
     pub fn apply(&mut self, step: &Step, outcome: &Outcome) {
         let Asks::Operation(operation) = &step.asks else { return };
         match (operation, &outcome.detail) {
@@ -147,8 +147,8 @@ impl FileVersions {
         }
     }
 
-    /// An edit of the version that was seen makes a version of which as much is known. Otherwise the file had
-    /// changed, and only what is shown with the edit counts.
+    /// Applies an edit. If it changed the version that was seen, the same lines of the new version count as seen. Otherwise
+    /// the file had changed, and only the lines that are shown with the edit count.
     fn edit(&mut self, path: &RelPath, detail: &Detail) {
         let Some(revision) = detail.revision() else { return drop(self.0.remove(path)) };
         let (at, after) = (self.next_time(), revision.after.clone());
@@ -157,18 +157,18 @@ impl FileVersions {
             return;
         }
         (last.version, last.at) = (after, at);
-        // What the numbers of later lines are now counts as seen.
+        // The new numbers of later lines count as seen.
         last.cut.retain(|cut| revision.excerpt.lines.first().is_some_and(|(first, _)| cut < first));
         let Some(seen) = &mut last.lines else { return };
         match (detail, revision.excerpt.lines.first()) {
             (Detail::Edited { lines, inserted, .. }, _) => seen.replace(*lines, *inserted),
-            // Above the first changed place the lines are as before, if all places are shown.
+            // The lines above the first changed place are unchanged, if all places are shown.
             (_, Some((first, _))) if revision.excerpt.more == 0 => seen.truncate(*first),
             _ => seen.0.clear(),
         }
     }
 
-    /// The excerpt of an outcome is shown. The rest of a shortened line stays unknown.
+    /// Records that the excerpt of an outcome is shown. The rest of a shortened line stays unknown.
     pub fn record_excerpt(&mut self, outcome: &Outcome) {
         let detail = &outcome.detail;
         if let (Some(excerpt), Some((path, now))) = (detail.excerpt(), detail.shown_of()) {
@@ -194,7 +194,7 @@ impl LineRanges {
         first <= last && self.0.iter().any(|(begin, end)| *begin <= first && last <= *end)
     }
 
-    /// Inserts a range, merged with those that it touches. An empty one is ignored.
+    /// Inserts a range, merged with those that it touches. An empty range is ignored.
     fn insert(&mut self, (mut first, mut last): Range) {
         if first == 0 || first > last {
             return;
@@ -218,7 +218,7 @@ impl LineRanges {
         self.0.iter_mut().for_each(|(_, end)| *end = (*end).min(line.saturating_sub(1)));
     }
 
-    /// Replaces these lines by `inserted` others: later lines move, and a range with some of them contains the others.
+    /// Replaces these lines by `inserted` new ones. Later lines move. A range with some old lines contains the new ones.
     fn replace(&mut self, (first, last): Range, inserted: usize) {
         let moved = |line: usize| line.saturating_add(inserted).saturating_sub(last + 1 - first);
         let after = |(begin, end): Range| match (begin, end) {

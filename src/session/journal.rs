@@ -1,5 +1,5 @@
-//! The journal: an append-only file that records what was begun and what came of it. Sessions, outboxes and the archive
-//! can be made again from it.
+//! The journal: an append-only file that records intended effects and their results. Sessions, outboxes and the archive
+//! can be restored from it.
 //!
 //! A record is a line:
 //!
@@ -7,14 +7,14 @@
 //! record = checksum " " synced " " payload LF
 //! ```
 //!
-//! `checksum` is 16 hexadecimal digits over the record's offset in the file and all that follows. `synced` is the offset
-//! up to which the file was known to be on disk when the record was written. `payload` is the caller's, of one line.
-//! After the last record the file contains zeros, which are written ahead, so that a full disk is noticed before a turn
-//! and not within it.
+//! `checksum` is 16 hexadecimal digits over the record's offset in the file and the rest of the record. `synced` is the
+//! offset up to which the file was known to be on disk when the record was written. `payload` is one line of the
+//! caller's. After the last record the file contains zeros, which are written ahead, so that a full disk is noticed
+//! before a turn and not within it.
 //!
-//! After a power loss, some of the sectors that were not yet synced contain zeros. So a bad record that contains zeros,
-//! and after which no record knew it to be on disk, is a torn end and is cut off. Any other bad record is damage, and
-//! nothing is built upon it.
+//! After a power loss, some of the sectors that were not yet synced contain zeros. So a bad record is a torn end, which
+//! is cut off, if it contains zeros and no later record says that it was on disk. Any other bad record is damage, and the
+//! journal is not used.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -23,9 +23,9 @@ use std::path::{Path, PathBuf};
 use crate::atomic;
 use crate::error::{Error, Result};
 
-/// How much room is made ahead at a time, in bytes.
+/// How much room is reserved at a time, in bytes.
 const ROOM: u64 = 256 << 10;
-/// The least unit that a disk writes whole.
+/// The smallest unit that a disk writes completely.
 const SECTOR: usize = 512;
 
 /// An open journal, of which this process is the only writer.
@@ -33,11 +33,11 @@ const SECTOR: usize = 512;
 pub struct Journal {
     file: File,
     path: PathBuf,
-    /// Where the next record goes.
+    /// The offset of the next record.
     end: u64,
-    /// Up to where the file is known to be on disk.
+    /// The offset up to which the file is known to be on disk.
     synced: u64,
-    /// Up to where the file contains records and then zeros.
+    /// The offset up to which the file contains records and reserved zeros.
     room: u64,
 }
 
@@ -53,8 +53,8 @@ pub struct Records<'a> {
 }
 
 impl Journal {
-    /// Opens the journal at `path`, or makes it, and returns the payloads in it. An existing file and its times stay
-    /// as they are until the first record is added: a start that fails changes nothing.
+    /// Opens or creates the journal at `path`, and returns its payloads. An existing file and its times do not change until
+    /// the first record is added, so a start that fails changes nothing.
     pub fn open(path: &Path) -> Result<(Self, Vec<String>)> {
         let fail = |e| Error::io("open the journal", path, e);
         let mut options = File::options();
@@ -67,7 +67,7 @@ impl Journal {
         let payloads = contents.payloads.iter().map(|payload| (*payload).to_owned()).collect();
         let room = if contents.torn { end } else { bytes.len() as u64 };
         let mut journal = Self { file, path: path.to_owned(), end, synced: 0, room };
-        // What was read may not be on disk yet, and is built upon from here on.
+        // The records may not be on disk yet, and later records depend on them.
         journal.sync()?;
         atomic::sync_folder(path.parent().unwrap_or(Path::new(".")))?;
         Ok((journal, payloads))
@@ -110,8 +110,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes zeros ahead, so that a record within a turn never meets a full disk, nor its sync a new length. Cuts off
-    /// a torn end.
+    /// Reserves room by writing zeros, so that a full disk is noticed before a record is written, and syncs need not write a
+    /// new file length. Cuts off a torn end.
     fn make_room(&mut self, wanted: u64) -> Result<()> {
         if self.end + wanted <= self.room {
             return Ok(());
@@ -142,7 +142,7 @@ fn checksum(offset: u64, rest: &str) -> String {
 /// Reads the bytes of a journal. Pure and total.
 ///
 /// # Errors
-/// Where a record begins that was on disk and is not what it was, in bytes.
+/// The offset in bytes of a damaged record.
 pub fn read(bytes: &[u8]) -> Result<Records<'_>, usize> {
     let mut contents = Records { payloads: Vec::new(), end: 0, torn: false };
     while let Some((payload, _, next)) = record(bytes, contents.end) {
@@ -155,7 +155,7 @@ pub fn read(bytes: &[u8]) -> Result<Records<'_>, usize> {
     if is_damaged { Err(end) } else { Ok(contents) }
 }
 
-/// The record at `offset`: its payload, what it knew to be on disk, and where the next one begins.
+/// The record at `offset`: its payload, its `synced` offset, and the offset of the next record.
 fn record(bytes: &[u8], offset: usize) -> Option<(&str, usize, usize)> {
     let rest = &bytes[offset..];
     let end = memchr::memchr2(b'\n', 0, rest)?;
@@ -168,15 +168,15 @@ fn record(bytes: &[u8], offset: usize) -> Option<(&str, usize, usize)> {
     Some((payload, synced.parse().ok()?, offset + end + 1))
 }
 
-/// Whether what begins at `offset` can be what a power loss leaves of a write that was not synced: a
-/// beginning and then nothing, or whole sectors of zeros in it.
+/// Whether the bytes from `offset` can be the remains of an unsynced write after a power loss: a beginning and then
+/// nothing, or complete sectors of zeros within it.
 fn looks_torn(bytes: &[u8], offset: usize) -> bool {
     let rest = &bytes[offset..];
-    // Where a sector is missing there are zeros: a line with its end and none of them was written whole.
+    // A missing sector reads as zeros, so a line with an end and without zeros was written completely.
     if memchr::memchr2(b'\n', 0, rest).is_some_and(|end| rest[end] == b'\n') {
         return false;
     }
-    // Without zeros the file itself may have been cut.
+    // Without zeros, the file itself may have been cut off.
     let Some(zero) = memchr::memchr(0, rest) else { return true };
     let zeros = rest[zero..].iter().take_while(|b| **b == 0).count();
     let (begin, end) = (offset + zero, offset + zero + zeros);
@@ -186,7 +186,7 @@ fn looks_torn(bytes: &[u8], offset: usize) -> bool {
     to_the_end || sectors
 }
 
-/// Whether a good record after `offset` was written when what begins there was on disk.
+/// Whether a valid later record says that the bytes from `offset` were on disk.
 fn was_on_disk(bytes: &[u8], offset: usize) -> bool {
     let starts = memchr::memchr2_iter(b'\n', 0, &bytes[offset..]).map(|n| offset + n + 1);
     starts.filter_map(|start| record(bytes, start)).any(|(_, synced, _)| synced > offset)

@@ -1,4 +1,4 @@
-//! What happened in a session: a line of JSON for each turn in `sessions/{id}.log`, made from the journal.
+//! The log of a session: a line of JSON for each turn in `sessions/{id}.log`, derived from the journal.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -22,11 +22,11 @@ use crate::text::count;
 pub struct LogEntry {
     /// The outbox that was answered.
     pub sequence: u32,
-    /// When the turn was decided.
+    /// When the turn was committed.
     pub at: Timestamp,
     /// The file name of the reply.
     pub reply: String,
-    /// How many commands of the protocol the reply contained.
+    /// How many protocol commands the reply contained.
     pub commands: usize,
     /// How many of them were neither messages nor `[DONE]`.
     #[serde(default)]
@@ -43,25 +43,25 @@ pub struct LogEntry {
     pub is_complete: bool,
     /// Whether the turn was continued after deaddrop had been killed.
     pub recovered: bool,
-    /// How many files and links it changed; None where that is unknown.
+    /// How many files and links it changed; None if unknown.
     pub changed: Option<usize>,
     /// The checkpoint records of these changes.
     #[serde(default)]
     pub records: Vec<BlobId>,
     /// Changes of ignored files, as far as they are known.
     pub ignored: Option<Ignored>,
-    /// The turns that an undo took back, by their sequence numbers.
+    /// The turns that an undo reversed, by their sequence numbers.
     #[serde(default)]
     pub undid: Vec<u32>,
-    /// The undo that a redo took back, by its sequence number.
+    /// The undo that a redo reversed, by its sequence number.
     pub redid: Option<u32>,
     /// The summary of the session that an undo reopened.
     pub reopened: Option<String>,
 }
 
 impl LogEntry {
-    /// The entry of a turn after which the session is `session`. A turn that waits for the person has none
-    /// yet, and a run has no log.
+    /// The entry of a turn; `session` is the session after it. None for a turn that waits for the person, and for a run,
+    /// which has no log.
     pub fn of(begin: &Begin, session: &Session, recovered: bool) -> Option<Self> {
         if session.pending.is_some() || session.run.is_some() {
             return None;
@@ -84,7 +84,7 @@ impl LogEntry {
         })
     }
 
-    /// The numbers of an entry for these outcomes.
+    /// An entry with the counts of these outcomes.
     pub fn counting(outcomes: &[Outcome]) -> Self {
         let count = |test: fn(&Outcome) -> bool| outcomes.iter().filter(|one| test(one)).count();
         Self {
@@ -97,7 +97,7 @@ impl LogEntry {
         }
     }
 
-    /// What the turn did, in a few words: `3 operations (1 command)`.
+    /// Describes the turn's operations: `3 operations (1 command)`.
     pub fn work(&self) -> String {
         match (self.operations, self.ran) {
             (0, _) => "no operation".to_owned(),
@@ -106,7 +106,7 @@ impl LogEntry {
         }
     }
 
-    /// What an undo or a redo took back, as a phrase; None for other turns.
+    /// Describes what an undo or a redo reversed; None for other turns.
     pub fn back(&self) -> Option<String> {
         if let Some(undo) = self.redid {
             return Some(format!("took undo {undo} back"));
@@ -134,7 +134,7 @@ pub fn undone(entries: &[LogEntry]) -> BTreeSet<u32> {
     undos(entries).iter().flat_map(|undo| &undo.undid).copied().collect()
 }
 
-/// The undos that no redo has taken back, in order.
+/// The undos that no redo has reversed, in order.
 pub fn undos(entries: &[LogEntry]) -> Vec<&LogEntry> {
     let redone: BTreeSet<u32> = entries.iter().filter_map(|entry| entry.redid).collect();
     let undos = entries.iter().filter(|entry| !entry.undid.is_empty());
@@ -143,7 +143,7 @@ pub fn undos(entries: &[LogEntry]) -> Vec<&LogEntry> {
 
 /// Appends a turn.
 pub fn add(folder: &Path, id: &str, entry: LogEntry) -> Result<()> {
-    // It may be there already, or torn.
+    // A recovered turn's line may be there already, or torn.
     if entry.recovered {
         return restore(folder, id, vec![entry]).map(drop);
     }
@@ -151,7 +151,7 @@ pub fn add(folder: &Path, id: &str, entry: LogEntry) -> Result<()> {
     let append = || -> io::Result<()> {
         let mut log =
             atomic::open_own(File::options().read(true).append(true).create(true), &path)?;
-        // A torn line must not swallow this one.
+        // This line must not be appended to a torn one.
         let mut last = [b'\n'];
         if log.seek(SeekFrom::End(-1)).is_ok() {
             log.read_exact(&mut last)?;
@@ -162,8 +162,8 @@ pub fn add(folder: &Path, id: &str, entry: LogEntry) -> Result<()> {
     append().map_err(|e| Error::io("write", &path, e))
 }
 
-/// Adds those of these turns that a log lacks, each in its place, and returns how many there were. If there
-/// were any, or the last line was torn, the whole log is on disk afterwards, without torn lines.
+/// Adds the turns that a log lacks, in order, and returns how many there were. If there were any, or the last line was
+/// torn, the complete log is on disk afterwards, without torn lines.
 pub fn restore(folder: &Path, id: &str, mut turns: Vec<LogEntry>) -> Result<usize> {
     let text = read_text(folder, id)?;
     let mut entries = parse(&text);

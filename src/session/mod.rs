@@ -1,4 +1,4 @@
-//! Sessions: one task each, the conversation about it, and how both are kept on disk.
+//! Sessions: a task and the conversation about it, and their storage.
 
 mod changes;
 mod conversation;
@@ -9,10 +9,11 @@ pub mod record;
 mod state;
 pub mod store;
 
-pub use changes::{Back, ChangeKind, Changed, FileChange, Ignored, NAMED, Several};
+pub use changes::{ChangeKind, CountedNames, FileChange, Ignored, NAMED, Reversal, TurnChanges};
 pub use file_versions::FileVersions;
 pub use state::{
-    ApprovalDecision, Decided, Offer, Pending, Question, Run, RunRequest, SecretFile, Session,
+    ApprovalDecision, DecidedQuestion, FilePatterns, Pending, Question, Run, RunRequest,
+    SecretFile, Session,
 };
 
 /// The prefix of the names of runs.
@@ -28,7 +29,7 @@ pub fn run_stem(id: &str) -> String {
     format!("{RUN}{id}")
 }
 
-/// The id of the run with this name, if it is the name of a run.
+/// The ID of the run with this name; None if it is not the name of a run.
 pub fn run_id(stem: &str) -> Option<&str> {
     stem.strip_prefix(RUN).filter(|id| is_id(id))
 }

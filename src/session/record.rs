@@ -5,9 +5,9 @@
 //! undo = Begin { Restoring } Restored Commit End
 //! ```
 //!
-//! A turn that stops to ask the person is two of these: the session in the first Commit contains the
-//! question, and the second Begin the decision. `State` is between turns, where the person changed a
-//! session. Only the last turn can be unfinished, since there is one writer.
+//! A turn that stops to ask the person is two of these: the session in the first Commit contains the question, and the
+//! second Begin the decision. `State` occurs between turns, after the person changed a session. Only the last turn can be
+//! unfinished, since there is one writer.
 //!
 //! `Noted` precedes the Intents that it protects, and `Guard` the Intent of the first command. The plan of
 //! an undo or a redo is on disk before its Begin, and every Restoring before the first change. A later
@@ -30,7 +30,7 @@ use crate::workspace::protected::Snapshot;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the fields are named after their types")]
-pub enum Record {
+pub enum JournalRecord {
     /// A session as the person made or changed it.
     State(Box<Session>),
     /// A reply is claimed, and is executed from here on.
@@ -47,13 +47,13 @@ pub enum Record {
     Restored { left: Vec<(String, String)> },
     /// A step has this outcome.
     Result { step: usize, outcome: Box<Outcome> },
-    /// The turn is decided: all that follows can be repeated.
+    /// The turn is committed: everything after this can be repeated.
     Commit(Box<Commit>),
-    /// All that follows from the turn is done.
+    /// The turn is completed.
     End,
 }
 
-/// How a turn begins.
+/// The beginning of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Begin {
     /// The session before the turn.
@@ -75,21 +75,21 @@ pub struct Begin {
     pub folder: Origin,
     /// The guest that executes the turn; None for this machine.
     pub guest: Option<String>,
-    /// The decision after which the turn continues; then the file and its text, if any, are its own.
+    /// The decision that continues the turn. Then the file and its text, if any, are those of the decision.
     #[serde(rename = "verdict")]
     pub decision: Option<ApprovalDecision>,
     /// Present if the turn is an undo or a redo.
     pub undoing: Option<Undoing>,
 }
 
-/// What an undo or a redo takes back.
+/// An undo or a redo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undoing {
     /// The plan: the new state of each place.
     pub plan: BlobId,
     /// The turns that are undone or redone, by their sequence numbers.
     pub turns: Vec<u32>,
-    /// The undo that a redo takes back.
+    /// The undo that a redo reverses.
     pub redid: Option<u32>,
     /// The person's reason.
     pub reason: Option<String>,
@@ -139,9 +139,9 @@ impl Begin {
     }
 }
 
-/// Identifies a file in the inbox, whatever its name is.
+/// Identifies a file in the inbox, independently of its name.
 ///
-/// Its device is no part of this, since devices may get new numbers when the machine starts.
+/// The device number is not part of it, since it may change when the machine starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FileId {
     /// The inode number.
@@ -152,19 +152,19 @@ pub struct FileId {
     pub length: u64,
 }
 
-/// How a turn was decided.
+/// The commit of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Commit {
     /// The session after the turn.
     pub session: Session,
-    /// The next outbox; None where the session is complete or waits for the person.
+    /// The next outbox; None if the session is complete or waits for the person.
     pub outbox: Option<PreparedOutbox>,
     /// Whether the turn was continued after deaddrop had been killed.
     pub recovered: bool,
 }
 
 impl Commit {
-    /// Whether the session is valid, and the temporary name of the outbox is that of a file beside it.
+    /// Whether the session is valid, and the temporary name of the outbox is a plain file name.
     fn is_valid(&self) -> bool {
         let temporary = self.outbox.as_ref().map(|outbox| Path::new(&outbox.temporary));
         let is_name = |path: &Path| path.file_name() == Some(path.as_os_str());
@@ -181,7 +181,7 @@ pub struct PreparedOutbox {
     pub digest: Digest,
 }
 
-/// What the records of a journal say.
+/// The state that the records of a journal describe.
 #[derive(Debug, Default)]
 pub struct History {
     /// The newest state of each session in the journal.
@@ -191,13 +191,13 @@ pub struct History {
     /// The log entries of all finished turns, by session.
     pub logged: BTreeMap<String, Vec<LogEntry>>,
     /// The turn that has no End.
-    pub unfinished: Option<Unfinished>,
+    pub unfinished: Option<UnfinishedTurn>,
 }
 
-/// A turn in which deaddrop was killed.
+/// A turn that was interrupted by a hard stop.
 #[derive(Debug, Default)]
-pub struct Unfinished {
-    /// How it began.
+pub struct UnfinishedTurn {
+    /// Its Begin record.
     pub begin: Begin,
     /// The intended effects, by step.
     pub intents: BTreeMap<usize, Effect>,
@@ -207,7 +207,7 @@ pub struct Unfinished {
     pub noted: Vec<CheckpointNote>,
     /// The known outcomes, by step.
     pub results: BTreeMap<usize, Outcome>,
-    /// How it was decided, if it was.
+    /// Its Commit record, if it has one.
     pub commit: Option<Commit>,
 }
 
@@ -225,38 +225,38 @@ impl History {
         Ok(history)
     }
 
-    /// Adds a record; None if it violates the grammar, or if a session has no valid name or key, since names of
-    /// files come from it.
-    fn add(&mut self, record: Record) -> Option<()> {
+    /// Adds a record; None if it violates the grammar, or if a session has no valid ID or secret, since file names are
+    /// derived from them.
+    fn add(&mut self, record: JournalRecord) -> Option<()> {
         match (record, &mut self.unfinished) {
-            (Record::State(session), None) if session.is_valid() => {
+            (JournalRecord::State(session), None) if session.is_valid() => {
                 self.states.insert(session.id.clone(), *session);
             }
-            (Record::Begin(begin), None) if begin.session.is_valid() => {
+            (JournalRecord::Begin(begin), None) if begin.session.is_valid() => {
                 self.files.push(begin.file);
-                self.unfinished = Some(Unfinished { begin: *begin, ..Unfinished::default() });
+                self.unfinished = Some(UnfinishedTurn { begin: *begin, ..<_>::default() });
             }
-            (Record::Commit(commit), Some(turn)) if commit.is_valid() => {
+            (JournalRecord::Commit(commit), Some(turn)) if commit.is_valid() => {
                 self.states.insert(commit.session.id.clone(), commit.session.clone());
                 turn.commit = Some(*commit);
             }
-            (Record::End, Some(Unfinished { begin, commit: Some(commit), .. })) => {
+            (JournalRecord::End, Some(UnfinishedTurn { begin, commit: Some(commit), .. })) => {
                 if let Some(entry) = LogEntry::of(begin, &commit.session, commit.recovered) {
                     self.logged.entry(commit.session.id.clone()).or_default().push(entry);
                 }
                 self.unfinished = None;
             }
-            (_, None | Some(Unfinished { commit: Some(_), .. })) => return None,
-            (Record::Intent { step, effect }, Some(turn)) => {
+            (_, None | Some(UnfinishedTurn { commit: Some(_), .. })) => return None,
+            (JournalRecord::Intent { step, effect }, Some(turn)) => {
                 turn.intents.insert(step, effect);
             }
-            (Record::Guard(snapshot), Some(turn)) => turn.guard = Some(*snapshot),
-            (Record::Noted(noted), Some(turn)) => turn.noted.push(*noted),
-            (Record::Result { step, outcome }, Some(turn)) => {
+            (JournalRecord::Guard(snapshot), Some(turn)) => turn.guard = Some(*snapshot),
+            (JournalRecord::Noted(noted), Some(turn)) => turn.noted.push(*noted),
+            (JournalRecord::Result { step, outcome }, Some(turn)) => {
                 turn.results.insert(step, super::state::upgrade(*outcome));
             }
-            // The places themselves say more.
-            (Record::Restoring { .. } | Record::Restored { .. }, Some(turn))
+            // Recovery examines the places themselves.
+            (JournalRecord::Restoring { .. } | JournalRecord::Restored { .. }, Some(turn))
                 if turn.begin.undoing.is_some() => {}
             _ => return None,
         }
@@ -264,7 +264,7 @@ impl History {
     }
 }
 
-impl Record {
+impl JournalRecord {
     /// The record as one line of JSON.
     ///
     /// # Panics

@@ -1,11 +1,11 @@
-//! What is known about one task and its conversation, as it stands in the session's file.
+//! The state of a session, as its file contains it.
 
 use std::collections::BTreeMap;
 
 use serde::ser::Serializer;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Changed, FileVersions, is_id, run_stem};
+use super::{FileVersions, TurnChanges, is_id, run_stem};
 use crate::clock::Timestamp;
 use crate::policy::Ask;
 use crate::protocol::operations::Event;
@@ -15,9 +15,9 @@ use crate::protocol::{
 use crate::settings::{Policy, SESSION_POLICY};
 use crate::workspace::Contents;
 
-/// Where the conversation about one task stands (tag protocol, "Session Management").
+/// The state of a task and its conversation (tag protocol, "Session Management").
 ///
-/// What files of earlier versions lack has its default value.
+/// Fields that files of earlier versions lack have their default values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Session {
@@ -44,8 +44,8 @@ pub struct Session {
     pub said_before: usize,
     /// How many of these, from the last, were added to the outbox after it was written.
     pub added: usize,
-    /// Earlier outboxes that may still be answered, since nothing of the replies since could be read: by their numbers,
-    /// how many words were added to each.
+    /// Earlier outboxes that may still be answered, since no later reply could be read: how many words were added to each,
+    /// by the outbox's number.
     pub unanswered: BTreeMap<u32, usize>,
     /// The outbox that the newest reply answers, if the newest outbox follows that reply: the model has read it.
     pub read: Option<u32>,
@@ -59,46 +59,46 @@ pub struct Session {
     pub last_reply: Option<Digest>,
     /// The tools of this machine, such as `python3 3.11.7`.
     pub tools: Vec<String>,
-    /// What the project is and lacks when the session begins, for the outboxes.
+    /// The description of the project when the session began, for the outboxes.
     pub project: Option<String>,
-    /// Whether the person allowed commands to run unconfined where there is no sandbox.
+    /// Whether the person allowed commands to run unconfined if there is no sandbox.
     pub unconfined: bool,
-    /// Which file contents the first outbox shows unasked; None for none.
-    pub offer: Option<Offer>,
-    /// The dialect that the outboxes teach.
+    /// The file contents that the first outbox shows without a request; None for none.
+    pub offer: Option<FilePatterns>,
+    /// The dialect of outboxes and replies.
     pub dialect: Dialect,
     /// The name of the policy.
     #[serde(default = "default_policy")]
     pub policy: String,
-    /// What identifies the workspace (see `Config::workspace_name`); None in a guest.
+    /// The name of the workspace (see `Config::workspace_name`); None in a guest.
     pub workspace: Option<String>,
     /// Present if this is a run of a single message, which has no outboxes.
     pub run: Option<Run>,
-    /// The names of all operations that the person was asked about; none is used twice.
+    /// The IDs of all questions; none is used twice.
     pub asked: Vec<String>,
     /// The versions of files that the model last saw.
     pub seen: FileVersions,
     /// The turn that waits for the person to approve an operation.
     pub pending: Option<Box<Pending>>,
-    /// What the newest turn, or its part up to a question, changed in the workspace.
-    pub changed: Option<Box<Changed>>,
+    /// The changes of the newest turn, or of its part up to a question, in the workspace.
+    pub changed: Option<Box<TurnChanges>>,
     /// Secret files as they were before a turn changed them.
     pub held: Vec<SecretFile>,
-    /// What the newest outbox withholds, or shows in spite of its being secret, as sentences.
+    /// Sentences about secrets that the newest outbox withholds, or shows nevertheless.
     pub withheld: Vec<String>,
-    /// The approximate size of the newest outbox in tokens, where it is known.
+    /// The approximate size of the newest outbox in tokens, if known.
     pub tokens: Option<usize>,
     /// The key that boundaries and reply keys are derived from; never shown.
     pub secret: String,
 }
 
-/// The first outbox shows files of the workspace.
+/// Which files of the workspace the first outbox shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Offer {
+pub struct FilePatterns {
     /// Patterns, as in a `.gitignore`, of the files to show first.
     pub include: Vec<String>,
-    /// The same of those that are not shown.
+    /// Patterns of the files that are not shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
 }
@@ -110,30 +110,30 @@ pub struct Run {
     pub policy: Policy,
     /// How many of its outcomes were reported before it was resumed.
     pub told: usize,
-    /// What it was asked for with, if that came over the network.
+    /// The request, if it came over the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RunRequest>,
     /// The questions that were decided, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub decided: Vec<Decided>,
+    pub decided: Vec<DecidedQuestion>,
 }
 
-/// What a run was asked for with over the network.
+/// A request for a run over the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRequest {
-    /// The space that it is of.
+    /// The run's space.
     pub space: String,
-    /// Identifies the idempotency key and whose it is, if there was one.
+    /// Identifies the idempotency key and its owner, if there was one.
     pub key: Option<Digest>,
-    /// Identifies what was sent, and by whom.
+    /// Identifies the body and its sender.
     pub body: Digest,
-    /// Whether it is a change of one file, which nobody asks for again once it is over.
+    /// Whether it only changes one file, so that its result is not requested again later.
     pub is_passing: bool,
 }
 
 /// A question of a run that was decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decided {
+pub struct DecidedQuestion {
     /// The step in question, counted from 0.
     pub step: usize,
     /// The question as an event.
@@ -162,18 +162,18 @@ pub struct Pending {
     pub decision: Option<ApprovalDecision>,
 }
 
-/// What the person is asked.
+/// A question to the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// The step in question, counted from 0; None for the reply as a whole.
     pub step: Option<usize>,
-    /// The operation's name: the model's, or a made-up one.
+    /// The question's ID: the operation's own, or a generated one.
     pub id: String,
     /// The operation's kind.
     pub kind: Kind,
     /// Why the person is asked, and what an approval permits.
     pub ask: Ask,
-    /// Identifies the operation and the state of what it would change; an approval is valid for nothing else.
+    /// Identifies the operation and the state of what it would change; an approval is valid only for these.
     pub digest: Digest,
     /// When the question was asked.
     pub at: Timestamp,
@@ -186,14 +186,14 @@ pub struct ApprovalDecision {
     pub question: Question,
     /// Whether the operation may be executed.
     pub approved: bool,
-    /// Whether it also decides what is asked later: an approval, all about this command; a denial, all of this reply.
+    /// Whether it also decides later questions: an approval those about this command, a denial those of this reply.
     #[serde(default)]
     pub further: bool,
     /// The reason, in the person's words.
     pub reason: Option<String>,
 }
 
-/// A secret file as it was before a turn: what a command printed of it stays secret.
+/// A secret file as it was before a turn, so that its values stay secret in the output of commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretFile {
     /// The file's path.
@@ -203,13 +203,13 @@ pub struct SecretFile {
 }
 
 impl SecretFile {
-    /// Keeps a file that was read whole.
+    /// The snapshot of a completely read file.
     pub fn of(file: &Contents) -> Self {
         let text = String::from_utf8_lossy(&file.bytes).into_owned();
         Self { path: file.path.clone(), text }
     }
 
-    /// The file as it would have been read.
+    /// The snapshot in the form of a read file.
     pub fn contents(&self) -> Contents {
         let (bytes, size) = (self.text.clone().into_bytes(), self.text.len() as u64);
         Contents { path: self.path.clone(), bytes, size, lines: None }
@@ -232,7 +232,7 @@ impl Session {
         }
     }
 
-    /// Whether a stored session has what its file names and keys are derived from.
+    /// Whether a stored session has a valid ID and a secret: file names and keys are derived from them.
     pub(super) fn is_valid(&self) -> bool {
         is_id(&self.id) && !self.secret.is_empty()
     }
@@ -248,13 +248,13 @@ impl Session {
         Some(&pending.question)
     }
 
-    /// Whether it is over and nobody asks for it again.
+    /// Whether it is a completed run whose result is not requested again.
     pub fn is_past(&self) -> bool {
         let request = self.run.as_ref().and_then(|run| run.request.as_ref());
         self.is_complete && request.is_some_and(|request| request.is_passing)
     }
 
-    /// The operation that a waiting turn asks about; None where that is the reply as a whole.
+    /// The operation that a waiting turn asks about; None if it asks about the whole reply.
     pub fn asked_operation(&self) -> Option<&Operation> {
         let pending = self.pending.as_ref()?;
         match &pending.steps.get(pending.question.step?)?.asks {
@@ -271,7 +271,7 @@ impl Session {
         })
     }
 
-    /// The stem of the session's file names: its id, with `run_` before that of a run.
+    /// The stem of the session's file names: its ID, for a run with the prefix `run_`.
     pub fn stem(&self) -> String {
         if self.run.is_some() { run_stem(&self.id) } else { self.id.clone() }
     }
@@ -281,8 +281,8 @@ impl Session {
         super::outbox_name(&self.id, self.sequence)
     }
 
-    /// The name of the file that contains the newest results as events, unshortened. Where the turn
-    /// waits or was the last, it is named after the outbox that would have followed.
+    /// The name of the file with the newest results as complete events. If the turn waits or was the last, it is named after
+    /// the outbox that would have followed.
     pub fn events_name(&self) -> String {
         if self.run.is_some() {
             return format!("{}.events.json", self.stem());
@@ -291,7 +291,7 @@ impl Session {
         format!("{}_seq{:04}.events.json", self.id, self.answered() + 1 + u32::from(waits))
     }
 
-    /// The number of the outbox that the newest results answer; 0 where there are none yet.
+    /// The number of the outbox that the newest results answer; 0 if there are none yet.
     pub fn answered(&self) -> u32 {
         if self.is_complete { self.sequence } else { self.sequence.saturating_sub(1) }
     }

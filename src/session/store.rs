@@ -15,22 +15,22 @@ use crate::protocol::RelPath;
 
 /// The folder of sessions.
 #[derive(Debug, Clone)]
-pub struct Store {
+pub struct SessionStore {
     folder: PathBuf,
 }
 
-impl Store {
+impl SessionStore {
     /// Sessions in `folder`, which need not exist yet.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
 
-    /// The session with this id.
+    /// The session with this ID.
     pub fn load(&self, id: &str) -> Result<Session> {
         if is_id(id) { self.load_stem(id) } else { Err(Error::no_session(id, &self.folder)) }
     }
 
-    /// The session, or the run, with this stem of its file names.
+    /// The session or run with this file stem.
     pub fn load_stem(&self, stem: &str) -> Result<Session> {
         let missing = || Error::no_session(stem, &self.folder);
         let id = run_id(stem).or(Some(stem).filter(|id| is_id(id))).ok_or_else(missing)?;
@@ -42,7 +42,7 @@ impl Store {
         }
     }
 
-    /// Whether no session and no run has this id.
+    /// Whether no session and no run has this ID.
     pub fn is_free(&self, id: &str) -> bool {
         !self.path(id).exists() && !self.path(&run_stem(id)).exists()
     }
@@ -52,12 +52,12 @@ impl Store {
         atomic::write_private(&self.path(&session.stem()), &write(session))
     }
 
-    /// Writes a session without a sync, where the journal has it, too.
+    /// Writes a session without a sync, since the journal contains it, too.
     pub fn save_soon(&self, session: &Session) -> Result<()> {
         atomic::write_soon(&self.path(&session.stem()), &write(session))
     }
 
-    /// The ids of all sessions, in no order.
+    /// The IDs of all sessions, in no order.
     pub fn ids(&self) -> Result<Vec<String>> {
         Ok(self.stems()?.into_iter().filter(|stem| is_id(stem)).collect())
     }
@@ -77,7 +77,7 @@ impl Store {
         Ok(sessions)
     }
 
-    /// Notes, durably, that a run is to be carried out no further.
+    /// Records durably that a run is cancelled.
     pub fn cancel(&self, stem: &str, now: Timestamp) -> Result<()> {
         atomic::write_private(&self.cancellation(stem), now.to_string().as_bytes())
     }
@@ -87,7 +87,7 @@ impl Store {
         atomic::read_own_text(&self.cancellation(stem)).ok()?.parse().ok()
     }
 
-    /// The file that says so.
+    /// The file that records the cancellation of a run.
     pub fn cancellation(&self, stem: &str) -> PathBuf {
         self.folder.join(format!("{stem}.cancelled"))
     }
@@ -134,7 +134,7 @@ impl Store {
         Ok((found.into_iter().map(|(_, session)| session).collect(), damaged))
     }
 
-    /// The session with this id, or without one the only open session. It must not be complete.
+    /// The session with this ID, which must be open; without an ID, the only open session.
     pub fn choose(&self, id: Option<&str>) -> Result<Session> {
         if let Some(id) = id {
             let session = self.load(id)?;
@@ -147,7 +147,7 @@ impl Store {
             (0, 0) => Err(Error::no_open_session(&self.folder, newest)),
             (0, _) => Err(damaged.remove(0)),
             (1, 0) => Ok(sessions.remove(0)),
-            // A damaged one may be open, too.
+            // A damaged session may be open, too.
             _ => {
                 let mut ids: Vec<String> = sessions.into_iter().map(|session| session.id).collect();
                 let hint = "and a damaged one, see `deaddrop status`".to_owned();
@@ -157,7 +157,7 @@ impl Store {
         }
     }
 
-    /// The open sessions, the newest first. Fails if there is none but a damaged file, which may be one.
+    /// The open sessions, the newest first. Fails if there is none but a damaged file, which may be an open session.
     pub fn open_sessions(&self) -> Result<Vec<Session>> {
         let (mut sessions, damaged) = self.list()?;
         sessions.retain(|session| !session.is_complete);
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_session_comes_back_as_it_was_and_its_file_has_the_specified_fields() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::new(dir.path());
+        let store = SessionStore::new(dir.path());
         let now: Timestamp = "2025-01-15T10:30:00Z".parse().unwrap();
         let mut session = Session::new("a1b2c3d4".into(), "Create\na calculator\n", vec![], now);
         let reply = tags::parse("[READ_FILE path=\"src/Calculator.cs\"]\n[READ_FILE]\n");
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_damaged_file_is_named_and_the_others_are_listed() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::new(dir.path());
+        let store = SessionStore::new(dir.path());
         store.save(&Session::new("00000001".into(), "x", vec![], Timestamp::now())).unwrap();
         fs::write(dir.path().join("00000002.json"), "{").unwrap();
         fs::write(dir.path().join("notes.json"), "{").unwrap();
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn the_newest_comes_first_also_within_a_second() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::new(dir.path());
+        let store = SessionStore::new(dir.path());
         let now: Timestamp = "2025-01-15T10:30:00Z".parse().unwrap();
         let later: Timestamp = "2025-01-15T10:30:01Z".parse().unwrap();
         for (id, updated, milliseconds) in [

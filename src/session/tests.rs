@@ -5,7 +5,7 @@ use std::fs;
 use super::journal;
 use super::log;
 use super::record::History;
-use super::store::Store;
+use super::store::SessionStore;
 use super::{run_id, run_stem};
 use crate::protocol::{Detail, Effect, Ending, Kind, RelPath};
 
@@ -15,11 +15,11 @@ const WAITING: &str = include_str!("../../tests/it/daemon/older_versions/waiting
 const LOG: &str = include_str!("../../tests/it/daemon/older_versions/session.log");
 const JOURNAL: &[u8] = include_bytes!("../../tests/it/daemon/older_versions/journal");
 
-fn stored(session: &str) -> (tempfile::TempDir, Store) {
+fn stored(session: &str) -> (tempfile::TempDir, SessionStore) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(format!("{ID}.json")), session).unwrap();
     fs::write(folder.path().join(format!("{ID}.log")), LOG).unwrap();
-    let store = Store::new(folder.path());
+    let store = SessionStore::new(folder.path());
     (folder, store)
 }
 

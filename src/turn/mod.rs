@@ -17,13 +17,12 @@ pub use run::{STEP_LIMIT, known_outcomes, run};
 
 /// Records what recovery needs. The default records nothing.
 pub trait Ledger {
-    /// A step, counted from 0, is about to have an effect, perhaps with those that follow it, or needs this before its
-    /// effect. After an error it must
-    /// have none.
+    /// Records `entry` before the effect of a step, counted from 0, and perhaps of those that follow it. After an error
+    /// the step must have no effect.
     fn write_ahead(&mut self, _step: usize, _entry: WriteAhead<'_>) -> Result<()> {
         Ok(())
     }
-    /// A step has this outcome.
+    /// Records the outcome of a step.
     fn result(&mut self, _step: usize, _outcome: &Outcome) -> Result<()> {
         Ok(())
     }
@@ -44,9 +43,9 @@ pub struct TurnInput<'a> {
     pub session: &'a Session,
     /// The policy's decision about an operation.
     pub judge: &'a dyn Fn(&Operation, &dyn Executor) -> Result<Verdict>,
-    /// Names the operation of a step, to ask the person about it where the policy says so. None for a preview, which
-    /// goes on with a warning.
-    pub name_question: Option<&'a dyn Fn(usize) -> String>,
+    /// The ID of the question about a step, if the policy asks about it. None for a preview, which continues with a
+    /// warning instead.
+    pub question_id: Option<&'a dyn Fn(usize) -> String>,
     /// Why no step is executed, if that is clear from the beginning.
     pub stopped: Option<&'a str>,
     /// The clock.

@@ -24,8 +24,8 @@ pub(super) enum Permission {
     Asked(Box<Question>),
 }
 
-/// Seeks permission for step `n`. An approval is valid for the operation and the state of what it changes.
-pub(super) fn seek(
+/// Whether step `n` may be executed. An approval is valid only for the operation and the state of what it changes.
+pub(super) fn check_permission(
     input: &TurnInput,
     n: usize,
     step: &Step,
@@ -34,16 +34,16 @@ pub(super) fn seek(
 ) -> Result<Permission> {
     if let Some(why) = &step.left_out {
         let colon = if why.is_empty() { "" } else { ": " };
-        let why = format!("{} was left out by the user{colon}{why}", what(operation));
+        let why = format!("{} was left out by the user{colon}{why}", description(operation));
         return Ok(Permission::Denied(Failure::new(FailureKind::Denied, why)));
     }
     let about_reply = |decision: &&ApprovalDecision| decision.question.step.is_none();
-    if let Some(decision) = input.decision.filter(about_reply).filter(|it| !it.approved) {
+    if let Some(decision) = input.decision.filter(about_reply).filter(|given| !given.approved) {
         return Ok(Permission::Denied(denied("this reply", decision)));
     }
     let decision = input.decision.filter(|decision| decision.question.step == Some(n));
     if let Some(decision) = decision.filter(|decision| !decision.approved) {
-        return Ok(Permission::Denied(denied(&what(operation), decision)));
+        return Ok(Permission::Denied(denied(&description(operation), decision)));
     }
     let ask = match (input.judge)(operation, executor)? {
         Verdict::Allow => return Ok(Permission::Granted(Grant::default(), None)),
@@ -54,10 +54,10 @@ pub(super) fn seek(
         Verdict::Ask(ask) => ask,
     };
     if let Some(denial) = input.decision.filter(|it| it.further && !it.approved) {
-        let rest = "this, and whatever else of this reply needs approval";
+        let rest = "this and everything else in this reply that needs approval";
         return Ok(Permission::Denied(denied(rest, denial)));
     }
-    let Some(name) = input.name_question else {
+    let Some(question_id) = input.question_id else {
         let warning = format!("the user is asked before this: {}", ask.reason);
         return Ok(Permission::Granted(ask.opens, Some(warning)));
     };
@@ -71,7 +71,7 @@ pub(super) fn seek(
     };
     Ok(Permission::Asked(Box::new(Question {
         step: Some(n),
-        id: name(n),
+        id: question_id(n),
         kind: step.kind(),
         ask: Ask { reason, ..ask },
         digest,
@@ -79,7 +79,7 @@ pub(super) fn seek(
     })))
 }
 
-/// Identifies a reply to a session, and the present state of all that its steps would change.
+/// Identifies a reply to a session and the present state of everything that its steps would change.
 pub fn state_of(
     session: &Session,
     reply: &Digest,
@@ -116,7 +116,7 @@ fn binding(operation: &Operation, executor: &dyn Executor) -> Result<Digest> {
     Ok(Digest::of(bound.as_bytes()))
 }
 
-fn what(operation: &Operation) -> String {
+fn description(operation: &Operation) -> String {
     match (operation, operation.path()) {
         (Operation::Run(run), _) => named(&run.command),
         (_, Some(path)) => format!("'{path}'"),
@@ -129,8 +129,8 @@ fn denied(what: &str, decision: &ApprovalDecision) -> Failure {
     Failure::new(FailureKind::Denied, format!("The user denied {what}{why}"))
 }
 
-/// The decision of `policy` about an operation in `place`: about the path as written, about the file that
-/// links lead to, and about protected names. `guarded` says whether commands cannot change protected names.
+/// The decision of `policy` about an operation: about the path as written, about the file that links lead to, and about
+/// protected names. `guarded` says whether protected names are guarded from commands.
 pub fn judge(
     policy: &Policy,
     guarded: bool,
@@ -208,7 +208,7 @@ pub fn judge(
     })))
 }
 
-/// Whether a command makes a repository where there is none. False if that is not known.
+/// Whether a command creates a repository where there is none. False if unknown.
 fn makes_repository(run: &ShellCommand, executor: &dyn Executor) -> Result<bool> {
     let cwd = run.cwd.as_ref().map_or(".", |cwd| cwd.as_str());
     let Some(made) = policy::git::inits(&run.command) else { return Ok(false) };
@@ -224,7 +224,8 @@ fn makes_repository(run: &ShellCommand, executor: &dyn Executor) -> Result<bool>
     Ok(true)
 }
 
-/// An approval would be of no use, since the repository would not stay.
+/// The denial of a command that creates a repository. An approval would be useless, since the repository is removed
+/// after the command.
 fn denied_repository() -> Denial {
     Denial {
         reason: format!("Commands must not create a repository in the workspace: {NEW_REPOSITORY}"),
@@ -233,7 +234,7 @@ fn denied_repository() -> Denial {
     }
 }
 
-/// The least size of a file after an edit.
+/// The minimum size of a file after an edit.
 fn size_after(change: &Change, size: u64) -> u64 {
     match change {
         // The size of the old lines is unknown without reading them.

@@ -15,7 +15,7 @@ use crate::protocol::{
     Asked, Asks, Change, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation,
     Outcome, Part, Reading, RelPath, Step, Warning, WarningKind, elision, tags,
 };
-use crate::session::record::Unfinished;
+use crate::session::record::UnfinishedTurn;
 use crate::session::{FileVersions, Question};
 use crate::text::{count, visible_line};
 use crate::workspace::Contents;
@@ -25,7 +25,7 @@ pub const STEP_LIMIT: usize = 1_000;
 
 /// How many bytes of files one outbox shows at most.
 const SHOWN_LIMIT: u64 = 1_000_000;
-/// How many operations are named that make a `[DONE]` ineffective.
+/// How many of the operations that make a `[DONE]` ineffective are named.
 const NAMED: usize = 10;
 
 const AFTER_DONE: &str = "it comes after [DONE]";
@@ -36,11 +36,10 @@ const UNREAD_WORDS: &str = "the user has said more than this reply answers (see 
 const PASSED_OVER: &str =
     "the reply contains a complete tag that was not carried out (see the warnings)";
 
-/// Executes a reply in `place`. A turn that stops to ask is continued by running it again with its outcomes
-/// so far as known.
+/// Executes a reply. A turn that stops to ask is continued by running it again, with its outcomes so far as `known`.
 ///
 /// # Errors
-/// Those of the ledger, and what makes it impossible to go on. The ledger knows what was done until then.
+/// Those of the ledger, and errors that make it impossible to continue. The ledger contains what was done until then.
 pub fn run(
     input: &TurnInput,
     executor: &mut dyn Executor,
@@ -66,10 +65,10 @@ pub fn run(
     while let Some(step) = steps.get(turn.outcomes.len()) {
         let n = turn.outcomes.len();
         if let Some(outcome) = input.known.get(&n) {
-            turn.take(step, outcome.clone());
-        } else if turn.change_files(&steps[n..])? {
+            turn.add_outcome(step, outcome.clone());
+        } else if turn.change_files_together(&steps[n..])? {
         } else if let Some(outcome) = turn.execute(n, step)? {
-            turn.settle(n, step, outcome)?;
+            turn.record_outcome(n, step, outcome)?;
         } else {
             break;
         }
@@ -126,8 +125,9 @@ impl RunningTurn<'_, '_> {
             let failure = format!("'{path}' is not shown: [DONE] ended the session");
             return Ok(Some(Outcome::of(step, Failure::execution(failure).into())));
         }
-        let sought = permission::seek(self.input, n, step, operation, self.executor)?;
-        let (detail, asking) = match sought {
+        let permission =
+            permission::check_permission(self.input, n, step, operation, self.executor)?;
+        let (detail, asking) = match permission {
             Permission::Granted(opens, asked) => (self.perform(n, step, operation, opens)?, asked),
             Permission::Denied(failure) => (failure.into(), None),
             Permission::Asked(question) => {
@@ -139,9 +139,9 @@ impl RunningTurn<'_, '_> {
         Ok(Some(self.outcome(step, operation, detail, asking)))
     }
 
-    /// Makes the changes of files that come next, as far as they are permitted and can be made together. False where
-    /// there is none, or the first one has to be executed by itself.
-    fn change_files(&mut self, steps: &[Step]) -> Result<bool> {
+    /// Makes the next file changes together, as far as they are permitted and can be grouped. Returns false if there is
+    /// none, or if the first one has to be executed alone.
+    fn change_files_together(&mut self, steps: &[Step]) -> Result<bool> {
         let first = self.outcomes.len();
         if !self.executor.joins_changes() || self.stopped.is_some() || self.executor.interrupted() {
             return Ok(false);
@@ -153,7 +153,7 @@ impl RunningTurn<'_, '_> {
             if !is_change || self.input.known.contains_key(&n) {
                 break;
             }
-            match permission::seek(self.input, n, step, operation, self.executor)? {
+            match permission::check_permission(self.input, n, step, operation, self.executor)? {
                 Permission::Granted(opens, None) if opens == Grant::default() => {}
                 _ => break,
             }
@@ -172,7 +172,7 @@ impl RunningTurn<'_, '_> {
             let Asks::Operation(operation) = &step.asks else { break };
             self.observer.event(Event::StepBegun(step));
             let outcome = self.outcome(step, operation, detail, None);
-            self.settle(self.outcomes.len(), step, outcome)?;
+            self.record_outcome(self.outcomes.len(), step, outcome)?;
         }
         Ok(self.outcomes.len() > first)
     }
@@ -187,12 +187,12 @@ impl RunningTurn<'_, '_> {
         let mut outcome = Outcome::of(step, detail);
         outcome.warnings.extend(asking);
         outcome.warnings.extend(warn_of_placeholder(operation, &outcome.detail));
-        locate(step, &mut outcome);
+        add_location(step, &mut outcome);
         outcome.warnings.extend(self.executor.noticed());
         outcome
     }
 
-    /// Performs a permitted operation, and records its effect ahead.
+    /// Performs a permitted operation, and records its effect beforehand.
     fn perform(
         &mut self,
         n: usize,
@@ -217,8 +217,8 @@ impl RunningTurn<'_, '_> {
         }
     }
 
-    /// An edit by line numbers with the version in which its lines were last seen, so that it fails where
-    /// they have changed. No policy and no person needs to know that.
+    /// Adds to an edit by line numbers the version in which the model last saw these lines, so that it fails if they have
+    /// changed. Neither policy nor approval depends on the version.
     fn with_seen_version<'o>(&self, operation: &'o Operation) -> Result<Cow<'o, Operation>> {
         let mut edit = Cow::Borrowed(operation);
         if let Operation::Edit { change: Change::Lines { start, end, .. }, .. } = operation
@@ -232,8 +232,8 @@ impl RunningTurn<'_, '_> {
         Ok(edit)
     }
 
-    /// Takes an outcome into account.
-    fn take(&mut self, step: &Step, outcome: Outcome) {
+    /// Adds an outcome, and updates the file versions with it.
+    fn add_outcome(&mut self, step: &Step, outcome: Outcome) {
         match &outcome.detail {
             Detail::Completed { .. } => self.stopped = Some(AFTER_DONE),
             Detail::Failed(Failure { kind: FailureKind::System, .. })
@@ -254,9 +254,9 @@ impl RunningTurn<'_, '_> {
         self.outcomes.push(outcome);
     }
 
-    /// Takes a new outcome into account, records and reports it. A file to show follows at the end.
-    fn settle(&mut self, n: usize, step: &Step, mut outcome: Outcome) -> Result<()> {
-        // Only events have times, and the name under which the person was asked.
+    /// Records, reports and adds a new outcome. That of a file to show is recorded after all steps.
+    fn record_outcome(&mut self, n: usize, step: &Step, mut outcome: Outcome) -> Result<()> {
+        // Only events contain times, and the ID of the question.
         if let Some(asked) = &mut outcome.asked {
             outcome.at = UtcTime::parse(&(self.input.now)().to_string());
             let decision = self.input.decision.filter(|decision| decision.question.step == Some(n));
@@ -268,17 +268,17 @@ impl RunningTurn<'_, '_> {
             self.ledger.result(n, &outcome)?;
             self.observer.event(Event::StepDone(&outcome));
         }
-        self.take(step, outcome);
+        self.add_outcome(step, outcome);
         Ok(())
     }
 
-    /// The outcome of a `[DONE]` that has no effect: something failed, is still to be done, or was not read.
+    /// The outcome of a `[DONE]` that has no effect, because something failed, is still to be done, or was not read.
     fn ineffective_done(&self, n: usize, operation: &Operation) -> Result<Option<Detail>> {
         let Operation::Done { summary, if_ok } = operation else { return Ok(None) };
         let failed = if *if_ok { self.failed()? } else { Vec::new() };
         let after = if *if_ok { &self.input.steps[n + 1..] } else { &[] };
         let (why, advice) = if !failed.is_empty() {
-            let names = named(self.input.steps, failed.iter().copied());
+            let names = list_steps(self.input.steps, failed.iter().copied());
             (format!("{} before it failed ({names})", count(failed.len(), "operation")), "")
         } else if *if_ok && self.input.steps[n].passes_over {
             (PASSED_OVER.to_owned(), "")
@@ -286,7 +286,7 @@ impl RunningTurn<'_, '_> {
             (UNREAD_WORDS.to_owned(), "")
         } else if !after.is_empty() {
             let come = if after.len() == 1 { "comes" } else { "come" };
-            let names = named(self.input.steps, n + 1..self.input.steps.len());
+            let names = list_steps(self.input.steps, n + 1..self.input.steps.len());
             let after = count(after.len(), "operation");
             (format!("{after} {come} after it ({names})"), "; put it last in the reply")
         } else {
@@ -296,13 +296,13 @@ impl RunningTurn<'_, '_> {
         Ok(Some(Detail::Ineffective { summary: summary.clone(), reason }))
     }
 
-    /// The operations that failed so far, with the files to show that cannot be read.
+    /// The operations that failed so far, including files to show that cannot be read.
     fn failed(&self) -> Result<Vec<usize>> {
         let mut failed = Vec::new();
         for (n, outcome) in self.outcomes.iter().enumerate() {
             let has_failed = match &outcome.detail {
                 Detail::ReadLater { path, part } => {
-                    requested(&*self.executor, &self.input.steps[n], path, *part)?.is_err()
+                    read_requested(&*self.executor, &self.input.steps[n], path, *part)?.is_err()
                 }
                 _ => outcome.failed(),
             };
@@ -311,7 +311,7 @@ impl RunningTurn<'_, '_> {
         Ok(failed)
     }
 
-    /// Adds what is noticed only after all steps to the last command.
+    /// Adds warnings that are noticed only after all steps to the last command.
     fn finish_commands(&mut self) -> Result<()> {
         let noticed = self.executor.finish()?;
         let ran = |outcome: &Outcome| outcome.kind == Kind::Run && outcome.ran();
@@ -327,7 +327,7 @@ impl RunningTurn<'_, '_> {
         }
     }
 
-    /// Finds out which of the files to show can be shown. A complete session has no outbox to show them in.
+    /// Determines which requested files can be shown. A complete session has no outbox to show them in.
     fn resolve_reads(&mut self) -> Result<()> {
         let completes = |outcome: &Outcome| matches!(outcome.detail, Detail::Completed { .. });
         let is_complete = self.outcomes.iter().any(completes);
@@ -338,11 +338,11 @@ impl RunningTurn<'_, '_> {
             let Detail::ReadLater { path, part } = outcome.detail.clone() else { continue };
             let step = &self.input.steps[n];
             if is_complete {
-                // [DONE if="ok"] has found that it can be read.
+                // `[DONE if="ok"]` has checked that it can be read.
                 let reason = format!("'{path}' is not shown: [DONE] ended the session");
                 outcome.detail = Detail::Unknown { reason };
             } else {
-                let read = requested(self.executor, step, &path, part)?;
+                let read = read_requested(self.executor, step, &path, part)?;
                 let shown = read.and_then(|(part, contents)| {
                     if !shown.contains(&(path.clone(), part)) {
                         take_room(&mut room, &contents, &path)?;
@@ -351,7 +351,7 @@ impl RunningTurn<'_, '_> {
                     Ok(Detail::ReadLater { path, part })
                 });
                 outcome.detail = shown.unwrap_or_else(|failure| self.executor.unreadable(failure));
-                locate(step, outcome);
+                add_location(step, outcome);
             }
             self.ledger.result(n, outcome)?;
             self.observer.event(Event::StepDone(outcome));
@@ -362,10 +362,10 @@ impl RunningTurn<'_, '_> {
 
 /// The outcomes of the steps of an interrupted turn that need not, or must not, be executed again, by step.
 ///
-/// A step with a result is done. The place may know what became of a step with an intent alone. A command
-/// of which nobody knows may have run in part, and is never run again.
+/// A step with a Result is done. The executor may know what became of a step with only an Intent. A command whose result
+/// is unknown may have run in part, and is never run again.
 pub fn known_outcomes(
-    turn: &Unfinished,
+    turn: &UnfinishedTurn,
     executor: &mut dyn Executor,
 ) -> Result<BTreeMap<usize, Outcome>> {
     let mut known = turn.begin.known();
@@ -388,8 +388,8 @@ pub fn known_outcomes(
     Ok(known)
 }
 
-/// Reads what a step asks for: `part` of a file, or a definition in it, with its lines.
-fn requested(
+/// Reads the file part that a step requests: `part`, or the lines of a definition.
+fn read_requested(
     executor: &dyn Executor,
     step: &Step,
     path: &RelPath,
@@ -405,7 +405,7 @@ fn requested(
     Ok(executor.read(path, part)?.map(|contents| (part, contents)))
 }
 
-/// Takes the room for a file that is shown.
+/// Subtracts a shown file from the room.
 fn take_room(room: &mut u64, contents: &Contents, path: &RelPath) -> Result<(), Failure> {
     *room = room.checked_sub(contents.bytes.len() as u64).ok_or_else(|| {
         Failure::execution(format!(
@@ -415,7 +415,7 @@ fn take_room(room: &mut u64, contents: &Contents, path: &RelPath) -> Result<(), 
     Ok(())
 }
 
-/// Warns of a new file that contains what an outbox shows instead of a secret.
+/// Warns of a new file that contains the placeholder that an outbox shows instead of a secret.
 fn warn_of_placeholder(operation: &Operation, detail: &Detail) -> Option<Warning> {
     let (Operation::Create { content, .. }, Detail::Created { path, replaced: false, .. }) =
         (operation, detail)
@@ -429,9 +429,9 @@ fn warn_of_placeholder(operation: &Operation, detail: &Detail) -> Option<Warning
     Some(Warning::new(WarningKind::StandIn, text))
 }
 
-/// Adds to the reason of a failure where in the reply the operation is, to help the model correct it. Events
-/// identify their operation by its id.
-fn locate(step: &Step, outcome: &mut Outcome) {
+/// Adds the operation's place in the reply to the reason of a failure, to help the model correct it. Not for events,
+/// which identify their operation by its ID.
+fn add_location(step: &Step, outcome: &mut Outcome) {
     let Asks::Operation(operation) = &step.asks else { return };
     let (Detail::Failed(failure), None) = (&mut outcome.detail, &outcome.asked) else { return };
     let is_corrected = matches!(
@@ -447,8 +447,8 @@ fn locate(step: &Step, outcome: &mut Outcome) {
     }
 }
 
-/// The names of the first of these steps, which are counted from 0, and where they are in the reply.
-fn named(steps: &[Step], numbers: impl Iterator<Item = usize>) -> String {
+/// Lists the first of these steps, counted from 0, by name and place in the reply.
+fn list_steps(steps: &[Step], numbers: impl Iterator<Item = usize>) -> String {
     let name = |n: usize| match &steps[n].asked {
         Some(Asked { id: Some(id), .. }) => format!("\"{}\"", visible_line(id)),
         Some(_) => format!("operation {}", n + 1),

@@ -1,5 +1,5 @@
-//! Whose work stands where a turn is to be taken back: that of other turns, of this session or of another
-//! one in the same workspace, is not the person's. And what is not as an undo or a redo says it is.
+//! Who made the changes that conflict with an undo: other turns, of this session or of another one in the same workspace,
+//! or the person. Also finds files that are not as an undo or a redo says.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,27 +10,27 @@ use crate::session::log::{self, LogEntry};
 use crate::session::record::Undoing;
 use crate::workspace::checkpoint::{TreeChange, compose, reverse};
 
-/// Which of the places that were changed since other turns changed.
+/// The turns that made conflicting changes.
 #[derive(Debug, Default)]
 pub(super) struct ConflictOwners {
-    /// A phrase by the place's path for people.
+    /// A phrase for each place that a turn changed, by the place's path for people.
     by: BTreeMap<String, String>,
-    /// What takes these turns back.
+    /// The commands that undo these turns.
     calls: Vec<String>,
 }
 
 impl ConflictOwners {
-    /// ` (by session b1b2c3d4, turn 2)`; nothing where it was the person.
+    /// ` (by session b1b2c3d4, turn 2)`; empty if it was the person.
     pub(super) fn whose(&self, path: &str) -> String {
         self.by.get(path).map(|by| format!(" ({by})")).unwrap_or_default()
     }
 
-    /// Whether the person alone has changed them.
+    /// Whether all conflicting changes are the person's.
     pub(super) fn is_none(&self) -> bool {
         self.by.is_empty()
     }
 
-    /// What can be done instead of forcing it, as a sentence begins; nothing where that is nothing.
+    /// The alternative to `--force`, as the beginning of a sentence; empty if there is none.
     pub(super) fn instead(&self) -> String {
         match self.calls.as_slice() {
             [] => String::new(),
@@ -40,8 +40,8 @@ impl ConflictOwners {
 }
 
 impl Engine {
-    /// Whose work stands in those of these places that were changed since `turns` of session `id`; `changes`
-    /// are what is planned. What is not known, such as where a checkpoint is gone, counts as the person's.
+    /// Finds who made the changes since `turns` of session `id` in the places `conflicts`; `changes` are the planned ones.
+    /// A change of unknown origin, for example because a checkpoint is gone, counts as the person's.
     pub(super) fn conflict_owners(
         &mut self,
         id: &str,
@@ -66,7 +66,7 @@ impl Engine {
                 .iter()
                 .rev()
                 .filter(|entry| if is_own { entry.sequence > newest } else { entry.at >= begun });
-            let mut met = BTreeSet::new();
+            let mut examined = BTreeSet::new();
             let mut oldest = None;
             for entry in later.filter(|entry| !entry.records.is_empty()) {
                 let Ok(Some(theirs)) = self.checkpoints.read_composed(&entry.records) else {
@@ -74,7 +74,7 @@ impl Engine {
                 };
                 for change in theirs {
                     let Some(shown) = wanted.get(change.path.as_str()) else { continue };
-                    if !met.insert(change.path.clone()) {
+                    if !examined.insert(change.path.clone()) {
                         continue;
                     }
                     let after = change.after.as_ref();
@@ -94,18 +94,17 @@ impl Engine {
             }
             owners.calls.extend(oldest.and_then(|oldest| {
                 let of = if is_own { String::new() } else { format!(" --session {}", session.id) };
-                call(&entries, oldest, &of)
+                undo_command(&entries, oldest, &of)
             }));
         }
         owners
     }
 
-    /// The files that are not as the turns left them which stand again, or not as they were before those
-    /// that are undone: by their paths for people. None that are in `left`, or of which nothing is kept.
-    /// With `again` what cannot be read is passed over.
+    /// The files, by their paths for people, that are not as they were before the undone turns, or after the redone ones.
+    /// Without those in `left`, and those that are not stored. With `again`, unreadable records and files are skipped.
     ///
     /// # Errors
-    /// They cannot be looked at.
+    /// A record or a file cannot be read.
     pub(super) fn mismatches(
         &mut self,
         id: &str,
@@ -135,8 +134,8 @@ impl Engine {
     }
 }
 
-/// The call that takes a turn back, with those after it; None where it does not stand.
-fn call(entries: &[LogEntry], turn: &LogEntry, of: &str) -> Option<String> {
+/// The command that undoes a turn and those after it; None if it is undone already.
+fn undo_command(entries: &[LogEntry], turn: &LogEntry, of: &str) -> Option<String> {
     if turn.back().is_some() {
         return Some(format!("`deaddrop redo {}{of}`", turn.sequence));
     }

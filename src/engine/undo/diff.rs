@@ -1,34 +1,34 @@
-//! What turns changed, for who looks at it: from the log and what is kept, without the lock.
+//! Shows what turns changed, from the log and the checkpoints, without the project's lock.
 
 use super::gc;
 use crate::blobs::BlobId;
 use crate::engine::changes;
 use crate::error::{Error, Result};
 use crate::session::log::{self, LogEntry};
-use crate::session::{Changed, Ignored, Session};
+use crate::session::{Ignored, Session, TurnChanges};
 use crate::settings::Config;
 use crate::workspace::checkpoint::{CheckpointStore, TreeChange, TreeEntry, compose};
 use crate::workspace::overlay::Standing;
 
-/// Which turns are shown.
+/// The turns to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
-    /// The last.
+pub enum TurnSpan {
+    /// The last turn.
     Last,
-    /// The one that answered this outbox.
+    /// The turn that answered this outbox.
     One(u32),
-    /// What all of them come to that answered outboxes from the first of these to the last.
+    /// The turns that answered the outboxes from the first number to the last, combined.
     From(u32, u32),
 }
 
 /// What turns changed.
 #[derive(Debug)]
 pub struct TurnDiff<'a> {
-    /// The outbox that the first of them answered.
+    /// The outbox that the first turn answered.
     pub first: u32,
-    /// The outbox that the last of them answered.
+    /// The outbox that the last turn answered.
     pub last: u32,
-    /// What they come to, by path.
+    /// Their combined changes, by path.
     pub changes: Vec<TreeChange>,
     /// The turns.
     of: &'a [RecordedTurn],
@@ -36,17 +36,17 @@ pub struct TurnDiff<'a> {
 }
 
 impl TurnDiff<'_> {
-    /// What is told of its files.
-    pub fn told(&self) -> Changed {
+    /// A summary of the changes.
+    pub fn summary(&self) -> TurnChanges {
         changes::describe(self.store, &self.changes, Vec::new())
     }
 
-    /// What stood, or stands, somewhere; None where nothing does, or a folder.
+    /// The content of an entry; None for no entry or a folder.
     ///
     /// # Errors
-    /// The content is gone.
-    pub fn standing(&self, what: Option<&TreeEntry>) -> Result<Option<Standing>> {
-        Ok(match what {
+    /// The content is not stored any more.
+    pub fn content(&self, entry: Option<&TreeEntry>) -> Result<Option<Standing>> {
+        Ok(match entry {
             None | Some(TreeEntry::Folder { .. }) => None,
             Some(TreeEntry::Link { target }) => Some(Standing::Link(target.clone())),
             Some(TreeEntry::NotStored { .. }) => Some(Standing::Large),
@@ -57,12 +57,12 @@ impl TurnDiff<'_> {
         })
     }
 
-    /// What changed beside that and cannot be shown, since rules leave it out; as far as that is known.
+    /// The known changes of ignored files, which cannot be shown.
     pub fn ignored(&self) -> Option<Ignored> {
         self.of.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)
     }
 
-    /// The first of the turns whose record names a content.
+    /// The first turn whose record contains this content.
     fn turn_of(&self, content: &BlobId) -> u32 {
         let names = |turn: &&RecordedTurn| {
             let records = turn.records.as_deref().unwrap_or_default();
@@ -73,7 +73,7 @@ impl TurnDiff<'_> {
     }
 }
 
-/// A turn, and where what it changed is recorded; None where nothing is.
+/// A turn and its records; None if nothing was recorded.
 #[derive(Debug)]
 struct RecordedTurn {
     sequence: u32,
@@ -81,7 +81,7 @@ struct RecordedTurn {
     ignored: Option<Ignored>,
 }
 
-/// The turns of a session, of which each can be shown: its log is read once.
+/// The turns of a session. Its log is read once, however many turns are shown.
 #[derive(Debug)]
 pub struct TurnDiffs {
     id: String,
@@ -94,15 +94,15 @@ impl TurnDiffs {
     /// The turns of a session.
     ///
     /// # Errors
-    /// The log cannot be read, or nothing is kept here of any of its turns.
+    /// The log cannot be read, or the changes of this session are never recorded here.
     pub fn read(config: &Config, session: &Session) -> Result<Self> {
         Self::of(config, session, &log::read(&config.sessions, &session.id)?)
     }
 
-    /// The turns of a session whose log says this.
+    /// The turns of a session with these log entries.
     ///
     /// # Errors
-    /// Nothing is kept here of any of them.
+    /// The changes of this session are never recorded here.
     pub fn of(config: &Config, session: &Session, entries: &[LogEntry]) -> Result<Self> {
         if let Some(guest) = &config.guest {
             let guest = guest.label();
@@ -127,15 +127,17 @@ impl TurnDiffs {
         Ok(Self { id: session.id.clone(), all, store: gc::store(config) })
     }
 
-    /// What some of them changed. Of several, one list says what they come to, undos included.
+    /// The changes of some turns. Those of several turns are combined, undos included.
     ///
     /// # Errors
-    /// There is none, or nothing is kept of one of them.
-    pub fn shown(&self, which: Which) -> Result<TurnDiff<'_>> {
-        let (first, last) = match (which, self.all.last()) {
-            (Which::Last, newest) => newest.map_or((1, 0), |turn| (turn.sequence, turn.sequence)),
-            (Which::One(wanted), _) => (wanted, wanted),
-            (Which::From(first, last), _) => (first, last),
+    /// There is no such turn, or nothing was recorded of one of them.
+    pub fn diff(&self, range: TurnSpan) -> Result<TurnDiff<'_>> {
+        let (first, last) = match (range, self.all.last()) {
+            (TurnSpan::Last, newest) => {
+                newest.map_or((1, 0), |turn| (turn.sequence, turn.sequence))
+            }
+            (TurnSpan::One(wanted), _) => (wanted, wanted),
+            (TurnSpan::From(first, last), _) => (first, last),
         };
         let begin = self.all.partition_point(|turn| turn.sequence < first);
         let end = self.all.partition_point(|turn| turn.sequence <= last);
@@ -143,7 +145,7 @@ impl TurnDiffs {
         let (Some(RecordedTurn { sequence: first, .. }), Some(RecordedTurn { sequence: last, .. })) =
             (of.first(), of.last())
         else {
-            return Err(self.without(which));
+            return Err(self.no_such_turn(range));
         };
         let mut parts = Vec::new();
         for RecordedTurn { sequence, records, .. } in of {
@@ -160,14 +162,13 @@ impl TurnDiffs {
         Ok(TurnDiff { first: *first, last: *last, changes, of, store: &self.store })
     }
 
-    /// Said where there is no such turn.
-    fn without(&self, which: Which) -> Error {
+    fn no_such_turn(&self, range: TurnSpan) -> Error {
         let id = &self.id;
-        Error::undo(match which {
-            Which::One(n) if !self.all.is_empty() => {
+        Error::undo(match range {
+            TurnSpan::One(n) if !self.all.is_empty() => {
                 format!("session {id} has had no turn {n}; `deaddrop log` lists them")
             }
-            Which::From(..) if !self.all.is_empty() => {
+            TurnSpan::From(..) if !self.all.is_empty() => {
                 format!("session {id} has had none of these turns; `deaddrop log` lists them")
             }
             _ => format!("session {id} has had no turn yet"),
@@ -176,7 +177,7 @@ impl TurnDiffs {
     }
 }
 
-/// Said of a run.
+/// The error for a run.
 pub(super) fn not_of_runs(stem: &str) -> Error {
     Error::undo(format!(
         "{stem} is a run: nothing is kept of what `deaddrop ops run` changes, so it cannot be shown or taken back; use what is there, such as git"
@@ -184,7 +185,7 @@ pub(super) fn not_of_runs(stem: &str) -> Error {
     .with_code("not-recorded")
 }
 
-/// Said of what is changed in a guest.
+/// The error for a session in a guest.
 pub(super) fn in_guest(guest: &str) -> Error {
     Error::undo(format!(
         "what a session changes in the guest '{guest}' is not kept here, so it cannot be shown or taken back; use what is there, such as git"
@@ -192,7 +193,7 @@ pub(super) fn in_guest(guest: &str) -> Error {
     .with_code("not-recorded")
 }
 
-/// Said where the record of a turn is not there.
+/// The error for a turn whose record is gone.
 pub(super) fn gone(sequence: u32) -> Error {
     Error::undo(format!(
         "the checkpoint of turn {sequence} is gone, so it can be neither shown nor taken back (checkpoint_max_bytes bounds what is kept)"

@@ -1,4 +1,4 @@
-//! How much of checkpoints is kept, and for which turns.
+//! Which checkpoints are kept, within the limit of their total size.
 
 use std::collections::BTreeSet;
 
@@ -7,35 +7,34 @@ use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::session::log;
-use crate::session::store::Store as Sessions;
+use crate::session::store::SessionStore;
 use crate::settings::Config;
 use crate::workspace::checkpoint::{
     BlobNeeds, CheckpointStore, IgnoredLimits, NotStored, RecordedTurns, TreeChange, compose,
     unrestorable,
 };
 
-/// Of the most that is kept, so many tenths are left when it was too much: else each turn would have to
-/// make room.
-const TENTHS: u64 = 8;
+/// Pruning goes down to this many tenths of the limit, so that not every turn has to prune.
+const TENTHS_KEPT: u64 = 8;
 
 /// The checkpoint of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptTurn {
-    /// Its session.
+    /// The session's ID.
     pub session: String,
     /// The outbox that it answered.
     pub sequence: u32,
-    /// When it was decided.
+    /// When the turn was committed.
     pub at: Timestamp,
-    /// How many files cannot be taken back, since there was no room to keep them.
+    /// How many files cannot be restored, since there was no room to store them.
     pub without_room: usize,
-    /// Whether it is still whole, so that the turn can be shown and taken back.
-    pub is_whole: bool,
+    /// Whether it is complete, so that the turn can be shown and undone.
+    pub is_complete: bool,
     records: Vec<BlobId>,
     needs: BTreeSet<BlobId>,
 }
 
-/// What is kept for the checkpoints of a project.
+/// The checkpoint store of a project.
 pub(in crate::engine) fn store(config: &Config) -> CheckpointStore {
     let folder = config.sessions.join("checkpoints");
     let (file, all) = (config.checkpoint_ignored_file_bytes, config.checkpoint_ignored_bytes);
@@ -44,7 +43,7 @@ pub(in crate::engine) fn store(config: &Config) -> CheckpointStore {
     store.with_recorded_turns(Box::new(Logs { config: config.clone() }))
 }
 
-/// The turns of a project, as their logs tell them.
+/// Finds the turns of a project in the logs of its sessions.
 #[derive(Debug)]
 struct Logs {
     config: Config,
@@ -52,14 +51,14 @@ struct Logs {
 
 impl RecordedTurns for Logs {
     fn needs(&self, store: &CheckpointStore) -> Result<BlobNeeds> {
-        let always = waiting(&Sessions::new(&self.config.sessions), store)?;
-        let all = all(&self.config, store)?.into_iter().filter(|kept| kept.is_whole);
+        let always = needed_by_waiting(&SessionStore::new(&self.config.sessions), store)?;
+        let all = all_turns(&self.config, store)?.into_iter().filter(|kept| kept.is_complete);
         Ok(BlobNeeds { always, turns: all.map(|kept| (kept.records, kept.needs)).collect() })
     }
 }
 
-/// What waits for a decision: it is needed when the turn goes on.
-fn waiting(sessions: &Sessions, store: &CheckpointStore) -> Result<BTreeSet<BlobId>> {
+/// The blobs of waiting turns, which are needed when they continue.
+fn needed_by_waiting(sessions: &SessionStore, store: &CheckpointStore) -> Result<BTreeSet<BlobId>> {
     let waiting = sessions.pending()?;
     let mut needed = BTreeSet::new();
     for changed in waiting.iter().filter_map(|session| session.changed.as_deref()) {
@@ -73,17 +72,17 @@ fn waiting(sessions: &Sessions, store: &CheckpointStore) -> Result<BTreeSet<Blob
     Ok(needed)
 }
 
-/// The checkpoints of all sessions, the oldest first; and how many bytes are kept in all.
+/// The checkpoints of all sessions, the oldest first, and the total size of the stored contents in bytes.
 pub fn kept_turns(config: &Config) -> Result<(Vec<KeptTurn>, u64)> {
     let store = store(config);
-    let kept = all(config, &store)?;
-    // Counted: what was noted may be of before a stop.
+    let kept = all_turns(config, &store)?;
+    // Counted anew, since the recorded size may be from before a hard stop.
     Ok((kept, store.blobs.all().iter().map(|(_, length)| length).sum()))
 }
 
-fn all(config: &Config, store: &CheckpointStore) -> Result<Vec<KeptTurn>> {
+fn all_turns(config: &Config, store: &CheckpointStore) -> Result<Vec<KeptTurn>> {
     let mut all = Vec::new();
-    for id in Sessions::new(&config.sessions).ids()? {
+    for id in SessionStore::new(&config.sessions).ids()? {
         for entry in log::read(&config.sessions, &id)? {
             if entry.records.is_empty() {
                 continue;
@@ -97,13 +96,13 @@ fn all(config: &Config, store: &CheckpointStore) -> Result<Vec<KeptTurn>> {
                     parts.push(changes);
                 }
             }
-            let is_whole = parts.len() == entry.records.len();
+            let is_complete = parts.len() == entry.records.len();
             let changes = compose(parts);
             let without_room =
                 unrestorable(&changes).iter().filter(|(_, why)| *why == NotStored::Room).count();
             let (session, sequence, at) = (id.clone(), entry.sequence, entry.at);
             let records = entry.records;
-            all.push(KeptTurn { session, sequence, at, without_room, is_whole, records, needs });
+            all.push(KeptTurn { session, sequence, at, without_room, is_complete, records, needs });
         }
     }
     all.sort_by_key(|kept| (kept.at, kept.sequence));
@@ -111,18 +110,17 @@ fn all(config: &Config, store: &CheckpointStore) -> Result<Vec<KeptTurn>> {
 }
 
 impl Engine {
-    /// Removes what was kept for a session that is gone.
+    /// Removes the checkpoints of deleted sessions.
     pub(in crate::engine) fn forget_checkpoints(&mut self) -> Result<()> {
         self.checkpoints.prune(self.checkpoints.limit())
     }
 
-    /// Makes room where more is kept than may be. What goes wrong is told by whoever asks for it.
+    /// Prunes checkpoints if they exceed the limit. Ignores errors, since a later turn tries again.
     pub(in crate::engine) fn prune_if_needed(&mut self) {
         if !self.within_turn && self.config.checkpoints && self.checkpoints.is_full() {
             let limit = self.checkpoints.limit();
-            // It is tried again after a later turn. What a forced undo put away is in the last one, and
-            // nowhere else.
-            let _ = self.checkpoints.prune(limit / 10 * TENTHS);
+            // The last checkpoint is always kept: what a forced undo overwrote is stored nowhere else.
+            let _ = self.checkpoints.prune(limit / 10 * TENTHS_KEPT);
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Taking turns back, and doing that again: a turn of its own.
+//! Undo and redo, each a turn of its own.
 //!
-//! The plan is on disk before the turn begins. Then Begin ⟂, a Restoring for each place ⟂, all that is to
-//! be done, Restored, and from there on as every turn. A place that was to be put back is as it was or
-//! as it was to become, so after a hard stop the plan is gone through once more.
+//! The plan is on disk before the turn begins. Then come Begin ⟂, a Restoring for each place ⟂, all effects, and
+//! Restored; the rest is as in every turn. Each place is as it was or as it is to become, so after a hard stop the plan
+//! is carried out again.
 //!
-//! The turn records what it changed itself, as every turn does. So a redo is the undo of an undo, and
-//! brings back what a person lost who forced it.
+//! The turn records its own changes, as every turn does. So a redo is the undo of an undo, and also restores what
+//! `--force` overwrote.
 
 mod conflicts;
 mod diff;
 mod gc;
 mod select;
 
-pub use diff::{TurnDiff, TurnDiffs, Which};
+pub use diff::{TurnDiff, TurnDiffs, TurnSpan};
 pub(super) use gc::store;
 pub use gc::{KeptTurn, kept_turns};
 pub use select::UndoRequest;
@@ -24,22 +24,22 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
 use crate::protocol::{Operation, Part, Reading};
 use crate::session::log::{self, LogEntry};
-use crate::session::record::{Begin, Record, Undoing};
+use crate::session::record::{Begin, JournalRecord, Undoing};
 use crate::session::{self, Session};
 use crate::text::count;
 use crate::workspace::checkpoint::{TreeChange, TreeEntry, UndoPlan, compose, reverse};
 use conflicts::ConflictOwners;
-use select::{Selection, passed_over, select};
+use select::{SelectedTurns, describe_skipped, select};
 
-/// What can be done about what changed under protected names.
+/// How to restore changes under protected names.
 const ALSO_PROTECTED: &str =
     "`--force` puts back what changed under protected names while commands ran, too";
-/// So many files are named that keep an undo from being done.
+/// How many conflicting files are named.
 const NAMED: usize = 20;
 
 impl Engine {
-    /// The session whose turns are to be taken back: the one that is named, complete or not, or the only
-    /// open one; where none is open, the newest.
+    /// The session whose turns are undone: the named one, complete or not; otherwise the only open one, or the newest if
+    /// none is open.
     pub fn session_to_undo(&self, named: Option<&str>) -> Result<Session> {
         match named {
             Some(id) if session::run_id(id).is_some() => Err(diff::not_of_runs(id)),
@@ -54,12 +54,11 @@ impl Engine {
         }
     }
 
-    /// Takes turns of a session back; with `force` also what the person has changed since, if that can
-    /// be kept. `reason` is said in the next outbox in their words.
+    /// Undoes or redoes turns of a session. With `force` also overwrites later changes, if their contents can be stored.
+    /// The next outbox contains `reason` as the person's words.
     ///
     /// # Errors
-    /// There is nothing to take back, it cannot be, or the person has changed some of it since. Then
-    /// nothing was touched.
+    /// There is nothing to undo, it cannot be undone, or some of it was changed since. Then nothing was touched.
     pub fn undo(
         &mut self,
         mut session: Session,
@@ -80,9 +79,9 @@ impl Engine {
         self.check_workspace(&session)?;
         self.ensure_folders()?;
         let entries = log::read(&self.config.sessions, &session.id)?;
-        let Selection { turns, undid, redid, completes, next, passed } =
+        let SelectedTurns { turns, undid, redid, completes, next, skipped } =
             select(&entries, request, &session.id)?;
-        // A redo comes after an undo that has told it, and changes nothing of it either.
+        // A redo does not repeat this: the undo before it has reported it.
         let ignored = log::ignored(&entries, if redid.is_none() { &undid } else { &[] });
         let mut changes = self.changes_of(&turns)?;
         let recovered = turns.iter().filter(|turn| turn.recovered);
@@ -97,34 +96,35 @@ impl Engine {
         };
         if !plan.conflicts.is_empty() && !force {
             let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
-            let cut_off = if cut_off { cut_off_in(&recovered) } else { String::new() };
-            let again = brings_back(&session, matches!(request, UndoRequest::Turns(_)));
+            let cut_off = if cut_off { describe_hard_stops(&recovered) } else { String::new() };
+            let again = how_to_redo(&session, matches!(request, UndoRequest::Turns(_)));
             let why = refusal(&plan.conflicts, &owners, &again, &cut_off);
             return Err(Error::undo(why).with_code("undo-conflict"));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
-            return Err(Error::undo(nothing_of(&undid, &plan, next)).with_code("nothing-to-undo"));
+            return Err(Error::undo(describe_nothing_undone(&undid, &plan, next))
+                .with_code("nothing-to-undo"));
         }
-        if let Some(passed) = passed_over(&passed) {
-            observer.event(Event::Warning(&format!("{passed}; passed over")));
+        if let Some(skipped) = describe_skipped(&skipped) {
+            observer.event(Event::Warning(&format!("{skipped}; skipped")));
         }
         if !plan.protected.is_empty() {
             let warning = format!("{ALSO_PROTECTED} (after a `redo` of this)");
             observer.event(Event::Warning(&warning));
         }
-        let aside = put_aside(&plan, &owners, &brings_back(&session, redid.is_none()), &session);
+        let again = how_to_redo(&session, redid.is_none());
+        let overwritten = describe_overwritten(&plan, &owners, &again, &session);
         let plan = self.checkpoints.add_json(&plan)?;
         self.checkpoints.sync()?;
-        if let Some(aside) = aside {
-            observer.event(Event::Warning(&aside));
+        if let Some(overwritten) = overwritten {
+            observer.event(Event::Warning(&overwritten));
         }
-        // Who has something to say wants it to be read: all that was said since the session was taken up
-        // again, since no reply came after that.
-        let says = reason.is_some() || session.has_unread_words() || !session.said.is_empty();
-        let completes = completes.filter(|_| !says);
+        // A session with words that no reply has answered stays open, so that the model reads them.
+        let has_words = reason.is_some() || session.has_unread_words() || !session.said.is_empty();
+        let completes = completes.filter(|_| !has_words);
         let mut reopened = None;
         if session.is_complete {
-            // It is taken up again: its last outbox was answered.
+            // It is open again, with a new outbox, since its last one was answered.
             session.is_complete = false;
             session.sequence += 1;
             session.said.clear();
@@ -138,7 +138,7 @@ impl Engine {
         self.transact(&begin, observer)
     }
 
-    /// All that these turns changed, as one list.
+    /// The combined changes of these turns.
     fn changes_of(&self, turns: &[&LogEntry]) -> Result<Vec<TreeChange>> {
         let mut parts = Vec::new();
         for turn in turns {
@@ -155,7 +155,7 @@ impl Engine {
         Ok(compose(parts))
     }
 
-    /// Puts back what the plan of a turn says, or what is left of it. Returns the session after the turn.
+    /// Carries out an undo's plan, or the rest of it. Returns the session after the turn.
     pub(super) fn restore(
         &mut self,
         begin: &Begin,
@@ -169,7 +169,7 @@ impl Engine {
         let lost = plan.is_none();
         let plan = plan.unwrap_or_default();
         for (n, change) in plan.changes.iter().enumerate() {
-            let record = Record::Restoring { change: n, path: change.path.clone() };
+            let record = JournalRecord::Restoring { change: n, path: change.path.clone() };
             self.journal.append(&record.to_line())?;
         }
         self.journal.sync()?;
@@ -185,15 +185,16 @@ impl Engine {
         left.extend(restored.left.clone());
         let (turns, redid) = (undoing.turns.clone(), undoing.redid);
         let ignored = undoing.ignored.clone();
-        let mut back = session::Back { turns, redid, left, ignored, ..session::Back::default() };
-        // What is told has to be so of the files that there are, whatever was planned.
+        let mut back =
+            session::Reversal { turns, redid, left, ignored, ..session::Reversal::default() };
+        // The report must be true of the actual files, whatever the plan was.
         for path in self.mismatches(&begin.session.id, undoing, &back.left, recovered)? {
             back.others.add(|| path);
         }
         back.describe_unrestored().for_each(|left| observer.event(Event::Warning(&left)));
-        self.journal.append(&Record::Restored { left: back.left.clone() }.to_line())?;
-        // What was put back before a stop and is another now, the person has changed since. It counts as
-        // put back, so that a redo names it.
+        self.journal.append(&JournalRecord::Restored { left: back.left.clone() }.to_line())?;
+        // A file that was restored before a stop and differs now was changed by the person. It counts as restored, so
+        // that a redo reports the conflict.
         let done = restored.changes_made(plan.changes, recovered);
         let mut records = Vec::new();
         if !done.is_empty() {
@@ -209,15 +210,15 @@ impl Engine {
         Ok(session)
     }
 
-    /// What was put back is another file than the model has seen, whenever it saw it: no edit goes by its
-    /// lines before it has seen them again.
+    /// Marks restored files as outdated: the model has not seen their present contents, so it cannot edit them by line
+    /// numbers before it sees them again.
     fn mark_outdated(&self, session: &mut Session, done: &[TreeChange]) {
         let files = done.iter().filter(|change| {
             matches!(change.after, Some(TreeEntry::File { .. } | TreeEntry::Link { .. }))
         });
         let places = files.filter_map(|change| {
             let path = change.place()?;
-            // A link is another file that it leads to.
+            // If the place is a link, the model saw the file that it leads to.
             let reading = Reading::Later(Part::default());
             self.workspace
                 .as_is()
@@ -228,10 +229,10 @@ impl Engine {
     }
 }
 
-/// How what an undo or a redo of this session puts aside comes back: after a plain undo until later turns
-/// change files, and by its number as long as it is kept.
-fn brings_back(session: &Session, is_undo: bool) -> String {
-    let number = number(session);
+/// How to bring back what an undo or a redo overwrites: after an undo by a plain `redo` until later turns change files,
+/// and by its number as long as its checkpoint is kept.
+fn how_to_redo(session: &Session, is_undo: bool) -> String {
+    let number = next_number(session);
     if is_undo {
         format!("`deaddrop redo` brings it back, and after later turns `deaddrop redo {number}`")
     } else {
@@ -239,52 +240,51 @@ fn brings_back(session: &Session, is_undo: bool) -> String {
     }
 }
 
-/// The number of the undo or the redo that this session is about to come to: that of one that is complete is
-/// taken up again.
-fn number(session: &Session) -> u32 {
+/// The number of this session's next undo or redo. A complete session is reopened with a new number.
+fn next_number(session: &Session) -> u32 {
     session.sequence + u32::from(session.is_complete)
 }
 
-/// Said of what the person or other turns had changed, and force puts aside; None where there is none.
-fn put_aside(
+/// Describes later changes that `--force` overwrites; None if there are none.
+fn describe_overwritten(
     plan: &UndoPlan,
     owners: &ConflictOwners,
     again: &str,
     session: &Session,
 ) -> Option<String> {
     let planned: BTreeSet<String> = plan.changes.iter().map(TreeChange::shown).collect();
-    let aside: Vec<&String> =
+    let overwritten: Vec<&String> =
         plan.conflicts.iter().filter(|path| planned.contains(*path)).collect();
-    if aside.is_empty() {
+    if overwritten.is_empty() {
         return None;
     }
     let what = if owners.is_none() { "what you had changed" } else { "what had changed since" };
     Some(format!(
         "{what} is put aside and kept: {}. {again} (`deaddrop diff {}` shows it)",
-        named_with(aside.into_iter(), |path| owners.whose(path)),
-        number(session)
+        list_paths(overwritten.into_iter(), |path| owners.whose(path)),
+        next_number(session)
     ))
 }
 
-/// The first of these paths, with what this says behind each, and how many more there are.
-fn named_with<'a>(
+/// The first of these paths, each with a remark, and how many more there are.
+fn list_paths<'a>(
     paths: impl ExactSizeIterator<Item = &'a String>,
-    told: impl Fn(&str) -> String,
+    remark: impl Fn(&str) -> String,
 ) -> String {
     let more = paths.len().saturating_sub(NAMED);
     let mut names: Vec<String> =
-        paths.take(NAMED).map(|path| format!("'{path}'{}", told(path))).collect();
+        paths.take(NAMED).map(|path| format!("'{path}'{}", remark(path))).collect();
     if more > 0 {
         names.push(format!("and {more} more"));
     }
     names.join(", ")
 }
 
-/// Said where nothing of turns can be taken back; `next` is one before them of which something may be.
-fn nothing_of(turns: &[u32], plan: &UndoPlan, next: Option<(usize, u32)>) -> String {
+/// Says that nothing of these turns can be undone; `next` is an earlier turn that may be.
+fn describe_nothing_undone(turns: &[u32], plan: &UndoPlan, next: Option<(usize, u32)>) -> String {
     let whys: BTreeMap<&str, &str> = plan.left.iter().map(|(p, why)| (&**p, &**why)).collect();
     let left =
-        named_with(plan.left.iter().map(|(path, _)| path), |path| format!(" ({})", whys[path]));
+        list_paths(plan.left.iter().map(|(path, _)| path), |path| format!(" ({})", whys[path]));
     let go_on = match next {
         Some((n, sequence)) => format!("`deaddrop undo --last {n}` goes on to turn {sequence}"),
         None => "No earlier turn that stands has changed a file that is kept".to_owned(),
@@ -299,20 +299,21 @@ fn nothing_of(turns: &[u32], plan: &UndoPlan, next: Option<(usize, u32)>) -> Str
     )
 }
 
-/// Said where what was changed in turns that were cut off may be the person's.
-fn cut_off_in(turns: &[u32]) -> String {
+/// Says that changes around a hard stop may be the person's.
+fn describe_hard_stops(turns: &[u32]) -> String {
     format!(
         ". deaddrop was stopped hard in {}, so nobody knows which of these changes its commands made and which you made",
         select::turns(turns.iter().copied())
     )
 }
 
+/// Says which files were changed since, and what to do about it.
 fn refusal(conflicts: &[String], owners: &ConflictOwners, again: &str, cut_off: &str) -> String {
     let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
-        "{} {was} changed since, and nothing was touched: {}. {}`--force` puts {them} back all the same; what stands there now is kept, and {again}{cut_off}",
+        "{} {was} changed since, and nothing was touched: {}. {}`--force` puts {them} back anyway; the present content is kept, and {again}{cut_off}",
         count(conflicts.len(), "file"),
-        named_with(conflicts.iter(), |path| owners.whose(path)),
+        list_paths(conflicts.iter(), |path| owners.whose(path)),
         owners.instead()
     )
 }

@@ -1,4 +1,4 @@
-//! Which turns are meant by who takes turns back, or takes that back.
+//! Selects the turns that an undo or a redo is about.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,39 +7,39 @@ use crate::session::Ignored;
 use crate::session::log::{self, LogEntry};
 use crate::text::count;
 
-/// What is to be taken back.
+/// What to undo or redo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum UndoRequest {
-    /// So many of the last turns that changed something.
+    /// Undo this number of the last turns that changed something.
     Turns(usize),
-    /// The last undo.
+    /// Redo the last undo.
     LastUndo,
-    /// The undo or the redo of this number, also where turns came after it.
+    /// Reverse the undo or the redo of this number, even if turns came after it.
     Step(u32),
 }
 
-/// What is to be taken back.
-pub(super) struct Selection<'a> {
-    /// The turns whose changes are.
+/// The turns that an undo or a redo is about.
+pub(super) struct SelectedTurns<'a> {
+    /// The turns whose changes are reversed.
     pub(super) turns: Vec<&'a LogEntry>,
-    /// The turns that stand no more then, or do again.
+    /// The turns that are undone then, or done again.
     pub(super) undid: Vec<u32>,
-    /// The undo that they are, if they are one.
+    /// The undo that is reversed, if this is a redo.
     pub(super) redid: Option<&'a LogEntry>,
-    /// The summary of the session that is complete again by it.
+    /// The summary of the session if a redo completes it again.
     pub(super) completes: Option<String>,
-    /// The next turn before them of which something is recorded: how many turns it is away, and which.
+    /// The nearest earlier turn with recorded changes: the number of turns to undo to reach it, and its number.
     pub(super) next: Option<(usize, u32)>,
-    /// Turns among and after them that changed only what is left out.
-    pub(super) passed: Vec<&'a LogEntry>,
+    /// Turns among and after them that changed only ignored files.
+    pub(super) skipped: Vec<&'a LogEntry>,
 }
 
 pub(super) fn select<'a>(
     entries: &'a [LogEntry],
     request: UndoRequest,
     id: &str,
-) -> Result<Selection<'a>> {
+) -> Result<SelectedTurns<'a>> {
     match request {
         UndoRequest::LastUndo => {
             // A later turn makes an undo final, since a redo would restore what that turn did not build on.
@@ -54,18 +54,18 @@ pub(super) fn select<'a>(
                 ))
                 .with_code("nothing-to-undo")
             })?;
-            Ok(Selection::redo(entries, undo))
+            Ok(SelectedTurns::redo(entries, undo))
         }
         UndoRequest::Step(sequence) => step(entries, sequence, id),
         UndoRequest::Turns(wanted) => {
-            let (mut turns, mut passed): (Vec<&LogEntry>, Vec<&LogEntry>) =
+            let (mut turns, mut skipped): (Vec<&LogEntry>, Vec<&LogEntry>) =
                 log::done(entries).into_iter().partition(|turn| is_undoable(turn));
-            passed.retain(|turn| turn.ignored.as_ref().is_some_and(|i| !i.only_products));
+            skipped.retain(|turn| turn.ignored.as_ref().is_some_and(|i| !i.only_products));
             if turns.is_empty() || wanted == 0 {
-                let passed = passed_over(&passed).filter(|_| wanted > 0);
-                let passed = passed.map(|passed| format!("; {passed}")).unwrap_or_default();
+                let skipped = describe_skipped(&skipped).filter(|_| wanted > 0);
+                let skipped = skipped.map(|skipped| format!("; {skipped}")).unwrap_or_default();
                 return Err(Error::undo(format!(
-                    "there is nothing to take back: no turn of session {id} that stands has changed a file that is kept{passed}"
+                    "there is nothing to take back: no turn of session {id} that stands has changed a file that is kept{skipped}"
                 ))
                 .with_code("nothing-to-undo"));
             }
@@ -80,30 +80,30 @@ pub(super) fn select<'a>(
             let next = turns.iter().rev().position(|turn| !turn.records.is_empty());
             let next = next.map(|n| (wanted + n + 1, turns[turns.len() - n - 1].sequence));
             let first = chosen.first().map(|turn| turn.sequence);
-            passed.retain(|turn| Some(turn.sequence) > first);
+            skipped.retain(|turn| Some(turn.sequence) > first);
             let undid = chosen.iter().map(|turn| turn.sequence).collect();
-            Ok(Selection { turns: chosen, undid, redid: None, completes: None, next, passed })
+            Ok(SelectedTurns { turns: chosen, undid, redid: None, completes: None, next, skipped })
         }
     }
 }
 
-impl<'a> Selection<'a> {
-    /// This undo is taken back.
+impl<'a> SelectedTurns<'a> {
+    /// Selects this undo, to reverse it.
     fn redo(entries: &[LogEntry], undo: &'a LogEntry) -> Self {
-        // Where a turn came after it, the session has gone on.
+        // After a later turn, the session stays open.
         let mut since = entries.iter().rev().take_while(|entry| entry.sequence > undo.sequence);
         let goes_on = !since.all(|entry| entry.back().is_some());
         let completes = undo.reopened.clone().filter(|_| !goes_on);
         let (turns, undid) = (vec![undo], undo.undid.clone());
-        Self { turns, undid, redid: Some(undo), completes, next: None, passed: Vec::new() }
+        Self { turns, undid, redid: Some(undo), completes, next: None, skipped: Vec::new() }
     }
 }
 
-/// The undo or the redo of this number, which is to be taken back.
-fn step<'a>(entries: &'a [LogEntry], sequence: u32, id: &str) -> Result<Selection<'a>> {
+/// Selects the undo or the redo of this number, to reverse it.
+fn step<'a>(entries: &'a [LogEntry], sequence: u32, id: &str) -> Result<SelectedTurns<'a>> {
     let undos = log::undos(entries);
     if let Some(undo) = undos.into_iter().find(|undo| undo.sequence == sequence) {
-        return Ok(Selection::redo(entries, undo));
+        return Ok(SelectedTurns::redo(entries, undo));
     }
     let Some(step) = entries.iter().find(|entry| entry.sequence == sequence) else {
         return Err(Error::undo(format!(
@@ -124,7 +124,7 @@ fn step<'a>(entries: &'a [LogEntry], sequence: u32, id: &str) -> Result<Selectio
         })
         .with_code("nothing-to-undo"));
     };
-    // What it brought back is to stand: else it is taken back already.
+    // The turns that it restored must not be undone again.
     let undid = entries.iter().find(|entry| entry.sequence == redid);
     let undid = undid.map(|undo| undo.undid.clone()).unwrap_or_default();
     let undone = log::undone(entries);
@@ -137,18 +137,17 @@ fn step<'a>(entries: &'a [LogEntry], sequence: u32, id: &str) -> Result<Selectio
         .with_code("nothing-to-undo"));
     }
     let (turns, completes) = (vec![step], None);
-    Ok(Selection { turns, undid, redid: None, completes, next: None, passed: Vec::new() })
+    Ok(SelectedTurns { turns, undid, redid: None, completes, next: None, skipped: Vec::new() })
 }
 
-/// Whether a turn is one that a person may mean who takes turns back: something of it is recorded, or
-/// nothing is known of it. One whose commands changed only what rules leave out, such as a log beside what
-/// it read, is passed over, and that is told.
+/// Whether a turn counts for an undo: it has recorded changes, or its changes are unknown. A turn whose commands changed
+/// only ignored files, such as a log, is skipped with a warning.
 pub(super) fn is_undoable(turn: &LogEntry) -> bool {
     turn.changed.is_none() || !turn.records.is_empty()
 }
 
-/// Which turns are passed over, and why; None where none is.
-pub(super) fn passed_over(turns: &[&LogEntry]) -> Option<String> {
+/// Says which turns are skipped, and why; None if none are.
+pub(super) fn describe_skipped(turns: &[&LogEntry]) -> Option<String> {
     let ignored = turns.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)?;
     Some(format!(
         "{} changed only ignored files, which are not kept: {}",

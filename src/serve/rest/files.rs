@@ -18,7 +18,7 @@ use crate::protocol::operations::{self, Encoding, ErrorCategory, Event, EventTyp
 use crate::protocol::{Asks, Operation, RelPath, Step};
 use crate::session::RunRequest;
 use crate::settings::Policy;
-use crate::space::told;
+use crate::space::run_events;
 use crate::turn;
 use crate::workspace::Workspace;
 
@@ -241,7 +241,7 @@ fn change(
     space.order(&mut space.settled(), &ticket, vec![request])?;
     let (path, is_deletion) = (path.to_owned(), call.method == Method::DELETE);
     Ok(ApiReply::of(ticket, StatusCode::OK, move |run| {
-        let told = told(&*run?);
+        let told = run_events(&*run?);
         let Some(event) = told.events.first() else { return Err(ApiError::no_file(&path)) };
         Ok((StatusCode::OK, changed(&path, is_deletion, event)?))
     }))

@@ -18,7 +18,7 @@ use crate::protocol::operations::{self, Decision, Event, Status, parse_approval}
 use crate::protocol::{Asks, Digest, Operation, Outcome, Step};
 use crate::runner::interrupt;
 use crate::session::{RunRequest, Session, new_id, run_id, run_stem};
-use crate::space::{decision_about, told};
+use crate::space::{decision_about, run_events};
 
 const REASON: &str = "the run was cancelled";
 
@@ -147,7 +147,7 @@ fn data(space: &RestSpace, run: &Session, events: &[Event]) -> Value {
     let is_over = run.is_complete;
     let stem = run.stem();
     let is_cancelled = is_over && space.store.cancelled(&stem).is_some();
-    let status = match told(run).status {
+    let status = match run_events(run).status {
         _ if is_cancelled => "cancelled",
         Status::Completed => "completed",
         Status::AwaitingApproval => "awaiting_approval",
@@ -273,7 +273,7 @@ pub(super) fn resume(
                     && decided.event.operation_id.as_ref() == Some(&operation)
             });
             return if is_it {
-                Ok(ApiReply::ok(data(space, &run, &told(&run).events)))
+                Ok(ApiReply::ok(data(space, &run, &run_events(&run).events)))
             } else {
                 Err(ApiError::not_resumed(format!("run {stem} does not wait for '{operation}'")))
             };
@@ -285,7 +285,7 @@ pub(super) fn resume(
     let space = Arc::clone(space);
     Ok(ApiReply::of(ticket, StatusCode::OK, move |run| {
         let run = run?;
-        Ok((StatusCode::OK, data(&space, &run, &told(&run).events)))
+        Ok((StatusCode::OK, data(&space, &run, &run_events(&run).events)))
     }))
 }
 

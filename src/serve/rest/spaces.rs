@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::protocol::Digest;
 use crate::runner::{environment_fault, removal};
 use crate::session::Session;
-use crate::session::store::Store;
+use crate::session::store::SessionStore;
 use crate::settings::{Config, Policy, RUN_POLICY};
 use crate::watch::Stop;
 
@@ -49,7 +49,7 @@ pub(super) struct RestSpace {
     pub(super) id: String,
     /// Its own settings, or those of the project whose workspace it is on.
     pub(super) config: Config,
-    pub(super) store: Store,
+    pub(super) store: SessionStore,
     pub(super) stop: Stop,
     pub(super) changed: Condvar,
     folder: PathBuf,
@@ -207,7 +207,7 @@ impl RestSpace {
         };
         Arc::new(Self {
             id: record.id.clone(),
-            store: Store::new(&config.sessions),
+            store: SessionStore::new(&config.sessions),
             config,
             stop: Stop::default(),
             changed: Condvar::new(),

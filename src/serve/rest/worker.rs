@@ -308,7 +308,7 @@ impl RestSpace {
         let config = self.config.clone();
         let mut engine =
             Engine::open(config, Clock::default(), self.stop.clone(), None, &mut observer)?;
-        if let Some(turn) = engine.taken_up.take() {
+        if let Some(turn) = engine.recovered_turn.take() {
             match observer.ticket {
                 Some(ticket) => ticket.finish(Ok(Arc::new(turn.session))),
                 None => self.took_up(turn.session),

@@ -48,7 +48,7 @@ pub use gc::{BlobNeeds, RecordedTurns};
 pub use ignored::IgnoredLimits;
 pub use ignored_changes::{IgnoredChange, IgnoredLoss};
 pub use merge::{UndoPlan, moved, unrestorable};
-pub use record::{CheckpointNote, Recorder, TurnChanges};
+pub use record::{CheckpointNote, RecordedChanges, Recorder};
 pub use rules::KeptRules;
 pub use stat_cache::CachePosition;
 use stat_cache::StatCache;

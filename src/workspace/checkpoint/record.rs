@@ -48,7 +48,7 @@ pub struct CheckpointNote {
 
 /// What a turn changed.
 #[derive(Debug)]
-pub struct TurnChanges {
+pub struct RecordedChanges {
     /// All changes, sorted by path; or why they are unknown.
     pub changes: Result<Vec<TreeChange>, String>,
     /// The ignore rules for the rest of the turn, if it has stopped to ask.
@@ -358,7 +358,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Ends the turn and returns what it changed. Everything needed to undo it is on disk after the store's next sync.
-    pub fn finish(mut self, workspace: &Workspace) -> TurnChanges {
+    pub fn finish(mut self, workspace: &Workspace) -> RecordedChanges {
         if self.differences.is_none() {
             // The turn ended before the scan after its last command.
             self.after_commands(workspace);
@@ -371,7 +371,7 @@ impl<'a> Recorder<'a> {
             self.store.discard_unsynced();
         }
         self.store.save_size();
-        let failed = |why| TurnChanges { changes: Err(why), rules: None, ignored: Vec::new() };
+        let failed = |why| RecordedChanges { changes: Err(why), rules: None, ignored: Vec::new() };
         concluded.unwrap_or_else(failed)
     }
 
@@ -380,7 +380,7 @@ impl<'a> Recorder<'a> {
         ignores(&self.store.cache.rules, path, is_folder(what))
     }
 
-    fn conclude(&mut self, workspace: &Workspace) -> Result<TurnChanges> {
+    fn conclude(&mut self, workspace: &Workspace) -> Result<RecordedChanges> {
         let rules = match self.all {
             Some(_) => KeptRules::given(self.store.cache.rules.clone()),
             None => self.rules_before()?,
@@ -453,7 +453,7 @@ impl<'a> Recorder<'a> {
             }
             _ => Vec::new(),
         };
-        Ok(TurnChanges { changes: Ok(changes), rules: Some(rules), ignored })
+        Ok(RecordedChanges { changes: Ok(changes), rules: Some(rules), ignored })
     }
 }
 

@@ -57,7 +57,9 @@ fn a_denial_of_the_rest_asks_nothing_more() {
     let outbox = base.outbox(2);
     assert!(outbox.contains("The user denied 'touch 1': Use no commands"), "{outbox}");
     assert_eq!(
-        outbox.matches("whatever else of this reply needs approval: Use no commands").count(),
+        outbox
+            .matches("everything else in this reply that needs approval: Use no commands")
+            .count(),
         2
     );
     assert_eq!(base.names("workspace"), ["a"]);

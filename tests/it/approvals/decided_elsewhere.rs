@@ -115,7 +115,7 @@ fn what_was_there_before_the_question_is_no_answer_to_it() {
     base.write("approvals/early.json", r#"{"type": "userMessage", "content": "approved"}"#);
     base.run_with(&["apply", "-"], ASKS).with_code(3);
     let note = unheard(&base, "early.json");
-    assert!(note.contains("it was there before anything was asked"), "{note}");
+    assert!(note.contains("it was there before the question"), "{note}");
     assert!(base.exists("workspace/temp/a"));
 }
 

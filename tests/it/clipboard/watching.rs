@@ -44,7 +44,7 @@ fn what_does_not_carry_the_key_of_the_newest_outbox_is_left_alone() {
         (whole.replace(&line, &format!("{address}]")), "does not give the key of outbox 1"),
         (whole.replace(digits, &wrong), "its key is not that of message 1"),
         (whole.replace("sequence=\"1\"", "sequence=\"7\""), "it says that it answers message 7"),
-        (format!("{line}\nWords only.\n"), "it holds no command"),
+        (format!("{line}\nWords only.\n"), "it contains no command"),
     ] {
         let _page = desktop.holds(&text);
         seen += 1;

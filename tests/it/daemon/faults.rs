@@ -147,7 +147,7 @@ fn an_outbox_that_stands_there_already_is_moved_aside_and_never_lost() {
     let base = Project::with_session();
     base.write("outbox/a1b2c3d4_seq0002.txt", "of somebody else\n");
     let run = base.run_with(&["apply", "-"], MESSAGE).ok();
-    assert!(run.stderr.contains("there was an outbox"), "{run:?}");
+    assert!(run.stderr.contains("existed already"), "{run:?}");
     assert!(run.stderr.contains("_seq0002-2.txt"), "{run:?}");
     assert_eq!(base.last_codes(), ["ok"]);
     assert_eq!(base.read("outbox/a1b2c3d4_seq0002-2.txt"), "of somebody else\n");

@@ -129,7 +129,7 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
         decision: None,
         session: &Session::default(),
         judge: &|_, _| Ok(Verdict::Allow),
-        name_question: None,
+        question_id: None,
         stopped: None,
         now: &Timestamp::now,
     };

@@ -250,7 +250,7 @@ fn a_file_is_read_whatever_an_editor_made_of_it() {
     }
     for (bytes, told) in [
         (&b"\xff\xd8\xff"[..], "$: it is not text: "),
-        (b"{\"a\": \0}", "$: it is not text: it holds NUL bytes"),
+        (b"{\"a\": \0}", "$: it is not text: it contains NUL bytes"),
         (b"", "$: it is not valid JSON: it ends before it is complete"),
     ] {
         refused(bytes, &[told]);

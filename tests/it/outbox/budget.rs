@@ -9,7 +9,7 @@ use deaddrop::protocol::operations::{Encoding, parse_events_message};
 use deaddrop::protocol::{
     Asked, Capture, Detail, Dialect, Ending, Execution, Failure, Kind, Outcome, Output, RelPath,
 };
-use deaddrop::session::{ChangeKind, Changed, FileChange, Session};
+use deaddrop::session::{ChangeKind, FileChange, Session, TurnChanges};
 use deaddrop::text::visible;
 use deaddrop::tokens;
 use deaddrop::workspace::Contents;
@@ -277,7 +277,7 @@ fn lists_of_changed_files_are_shortened_too() {
             FileChange { path, from: None, how: ChangeKind::Changed, lines: None, by_command }
         };
         let named: Vec<FileChange> = (0..30).map(change).collect();
-        let changed = Changed { files: 30, by_commands: 30, named, ..Changed::default() };
+        let changed = TurnChanges { files: 30, by_commands: 30, named, ..TurnChanges::default() };
         session.changed = Some(Box::new(changed));
         let all = rendered(&session, &Files::default(), 24_000).text;
         assert!(all.matches("/q").count() > 300, "{all}");

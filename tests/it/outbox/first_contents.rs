@@ -68,8 +68,7 @@ fn the_person_says_what_is_shown() {
     assert!(section.starts_with(begin), "{section}");
     assert!(!outbox.contains("KEY=1"));
 
-    for (pattern, why) in
-        [("*.rs", "names no file that is listed"), ("a{b", "is not a valid pattern: ")]
+    for (pattern, why) in [("*.rs", "matches no listed file"), ("a{b", "is not a valid pattern: ")]
     {
         let base = small();
         let run = self::begin(&base, &["--include", pattern], "x").with_code(2);

@@ -45,11 +45,11 @@ fn a_reply_finds_its_session_among_several() {
     base.write(&format!("inbox/{ID}.txt"), reply(OTHER, "third"));
     daemon.wait_for(&format!("{ID}.txt was moved to inbox/rejected: "));
     daemon.stop();
-    assert!(base.read("inbox/rejected/s.txt.why.txt").contains("there is none of that name"));
+    assert!(base.read("inbox/rejected/s.txt.why.txt").contains("which does not exist"));
     base.fails(&["apply", "inbox/rejected/s.txt"], "no-session");
-    assert!(base.read("inbox/rejected/s.txt.why.txt").contains("there is none of that name"));
+    assert!(base.read("inbox/rejected/s.txt.why.txt").contains("which does not exist"));
     let why = base.read(&format!("inbox/rejected/{ID}.txt.why.txt"));
-    assert!(why.contains(&format!("its name that it is for {ID}")), "{why}");
+    assert!(why.contains(&format!("its file name says session {ID}")), "{why}");
     assert!(why.contains(OTHER), "{why}");
     assert_eq!(base.read("workspace/log"), "first\nsecond\n");
     // Without the line nobody knows.

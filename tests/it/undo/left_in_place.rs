@@ -33,7 +33,7 @@ fn a_turn_that_changed_only_ignored_files_is_passed_over_and_named() {
     let diff = base.run(&["diff"]).ok();
     assert!(diff.stdout.is_empty() && diff.stderr.contains(only), "{diff:?}");
     let undo = base.run(&["undo", "--json"]).ok();
-    for told in [only, "; passed over", "Turn 1 undone"] {
+    for told in [only, "; skipped", "Turn 1 undone"] {
         assert!(undo.stderr.contains(told), "{told:?} is not in {}", undo.stderr);
     }
     assert_eq!(undo.json()["changed"]["back"]["turns"], json!([1]));
@@ -48,10 +48,10 @@ fn a_turn_that_changed_only_ignored_files_is_passed_over_and_named() {
     // What came after the turn that is taken back is told, and nothing before it.
     base.apply("[CREATE_FILE path=\"b\"]\nb\n[/CREATE_FILE]\n");
     let undo = base.run(&["undo"]).ok().stderr;
-    assert!(!undo.contains("passed over") && !undo.contains("x.log"), "{undo}");
+    assert!(!undo.contains("skipped") && !undo.contains("x.log"), "{undo}");
     base.run(&["redo"]).ok();
     let both = base.run(&["undo", "--last", "2", "--json"]).ok();
-    for told in [only, "passed over", "Turns 1, 5 undone"] {
+    for told in [only, "skipped", "Turns 1, 5 undone"] {
         assert!(both.stderr.contains(told), "{told:?}: {both:?}");
     }
     assert_eq!(both.json()["changed"]["back"]["turns"], json!([1, 5]));

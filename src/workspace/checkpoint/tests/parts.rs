@@ -59,7 +59,7 @@ fn act(
 
 impl Scene {
     /// A part of a turn, by the rules that an earlier one left.
-    fn part(&mut self, rules: Option<KeptRules>, acts: &[Act<'_>]) -> TurnChanges {
+    fn part(&mut self, rules: Option<KeptRules>, acts: &[Act<'_>]) -> RecordedChanges {
         let root = self.dir.path().join("w");
         let recorder = Recorder::new(&mut self.store);
         let mut recorder = recorder.with_rules(Ok(rules.unwrap_or_default()));

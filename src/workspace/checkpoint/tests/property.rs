@@ -92,7 +92,7 @@ impl Scene {
         compose(parts)
     }
 
-    fn carry_out_part(&mut self, acts: &[Act], rules: Option<KeptRules>) -> TurnChanges {
+    fn carry_out_part(&mut self, acts: &[Act], rules: Option<KeptRules>) -> RecordedChanges {
         let Scene { workspace, store, dir } = self;
         let path = |path: &str| RelPath::parse(path).unwrap();
         // What has such a name was approved.
