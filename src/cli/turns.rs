@@ -176,9 +176,6 @@ pub(super) struct Undo {
 
 #[derive(Debug, Args)]
 pub(super) struct Redo {
-    /// The undo or redo to take back, by its number in `deaddrop log` [default: the last undo]
-    #[arg(value_name = "SEQ", value_parser = clap::value_parser!(u32).range(1..))]
-    sequence: Option<u32>,
     #[command(flatten)]
     flags: UndoFlags,
 }
@@ -201,11 +198,7 @@ pub(super) fn undo(context: &CliContext, arguments: &Undo) -> Result<ExitCode> {
 }
 
 pub(super) fn redo(context: &CliContext, arguments: &Redo) -> Result<ExitCode> {
-    run_request(
-        context,
-        arguments.sequence.map_or(UndoRequest::LastUndo, UndoRequest::Step),
-        &arguments.flags,
-    )
+    run_request(context, UndoRequest::LastUndo, &arguments.flags)
 }
 
 fn run_request(context: &CliContext, undo: UndoRequest, flags: &UndoFlags) -> Result<ExitCode> {

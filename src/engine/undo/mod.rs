@@ -7,7 +7,6 @@
 //! The turn records its own changes, as every turn does. So a redo is the undo of an undo, and also restores what
 //! `--force` overwrote.
 
-mod conflicts;
 mod diff;
 mod gc;
 mod select;
@@ -28,7 +27,6 @@ use crate::session::record::{Begin, JournalRecord, Undoing};
 use crate::session::{self, Session};
 use crate::text::count;
 use crate::workspace::checkpoint::{TreeChange, TreeEntry, UndoPlan, compose, reverse};
-use conflicts::ConflictOwners;
 use select::{SelectedTurns, describe_skipped, select};
 
 /// How to restore changes under protected names.
@@ -89,17 +87,11 @@ impl Engine {
         let mixed = changes.iter().filter(|change| change.mixed).map(TreeChange::shown);
         let mixed: Vec<String> = mixed.filter(|_| !recovered.is_empty()).collect();
         changes = reverse(changes);
-        let plan = self.checkpoints.plan(&self.workspace, changes.clone(), force)?;
-        let owners = match plan.conflicts.as_slice() {
-            [] => ConflictOwners::default(),
-            conflicts => self.conflict_owners(&session.id, &turns, &changes, conflicts),
-        };
+        let plan = self.checkpoints.plan(&self.workspace, changes, force)?;
         if !plan.conflicts.is_empty() && !force {
             let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
             let cut_off = if cut_off { describe_hard_stops(&recovered) } else { String::new() };
-            let again = how_to_redo(&session, matches!(request, UndoRequest::Turns(_)));
-            let why = refusal(&plan.conflicts, &owners, &again, &cut_off);
-            return Err(Error::undo(why).with_code("undo-conflict"));
+            return Err(Error::undo(refusal(&plan.conflicts, &cut_off)).with_code("undo-conflict"));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
             return Err(Error::undo(describe_nothing_undone(&undid, &plan, next))
@@ -112,8 +104,7 @@ impl Engine {
             let warning = format!("{ALSO_PROTECTED} (after a `redo` of this)");
             observer.event(Event::Warning(&warning));
         }
-        let again = how_to_redo(&session, redid.is_none());
-        let overwritten = describe_overwritten(&plan, &owners, &again, &session);
+        let overwritten = describe_overwritten(&plan, &session, redid.is_none());
         let plan = self.checkpoints.add_json(&plan)?;
         self.checkpoints.sync()?;
         if let Some(overwritten) = overwritten {
@@ -210,6 +201,39 @@ impl Engine {
         Ok(session)
     }
 
+    /// The files, by their paths for people, that are not as they were before the undone turns, or after the redone ones.
+    /// Without those in `left`, and those that are not stored. With `again`, unreadable records and files are skipped.
+    ///
+    /// # Errors
+    /// A record or a file cannot be read.
+    pub(super) fn mismatches(
+        &mut self,
+        id: &str,
+        undoing: &Undoing,
+        left: &[(String, String)],
+        again: bool,
+    ) -> Result<Vec<String>> {
+        let mut parts = Vec::new();
+        let entries = match log::read(&self.config.sessions, id) {
+            Err(_) if again => Vec::new(),
+            entries => entries?,
+        };
+        for entry in entries.iter().filter(|entry| undoing.turns.contains(&entry.sequence)) {
+            match self.checkpoints.read_composed(&entry.records) {
+                Err(_) if again => {}
+                part => parts.extend(part?),
+            }
+        }
+        let mut changes = compose(parts);
+        if undoing.redid.is_none() {
+            changes = reverse(changes);
+        }
+        let mut others = self.checkpoints.changed_since(&self.workspace, &changes, again)?;
+        let left: BTreeSet<&String> = left.iter().map(|(path, _)| path).collect();
+        others.retain(|path| !left.contains(path));
+        Ok(others)
+    }
+
     /// Marks restored files as outdated: the model has not seen their present contents, so it cannot edit them by line
     /// numbers before it sees them again.
     fn mark_outdated(&self, session: &mut Session, done: &[TreeChange]) {
@@ -229,40 +253,24 @@ impl Engine {
     }
 }
 
-/// How to bring back what an undo or a redo overwrites: after an undo by a plain `redo` until later turns change files,
-/// and by its number as long as its checkpoint is kept.
-fn how_to_redo(session: &Session, is_undo: bool) -> String {
-    let number = next_number(session);
-    if is_undo {
-        format!("`deaddrop redo` brings it back, and after later turns `deaddrop redo {number}`")
-    } else {
-        format!("`deaddrop redo {number}` brings it back")
-    }
-}
-
-/// The number of this session's next undo or redo. A complete session is reopened with a new number.
-fn next_number(session: &Session) -> u32 {
-    session.sequence + u32::from(session.is_complete)
-}
-
 /// Describes later changes that `--force` overwrites; None if there are none.
-fn describe_overwritten(
-    plan: &UndoPlan,
-    owners: &ConflictOwners,
-    again: &str,
-    session: &Session,
-) -> Option<String> {
+fn describe_overwritten(plan: &UndoPlan, session: &Session, is_undo: bool) -> Option<String> {
     let planned: BTreeSet<String> = plan.changes.iter().map(TreeChange::shown).collect();
     let overwritten: Vec<&String> =
         plan.conflicts.iter().filter(|path| planned.contains(*path)).collect();
     if overwritten.is_empty() {
         return None;
     }
-    let what = if owners.is_none() { "what you had changed" } else { "what had changed since" };
+    let paths = list_paths(overwritten.into_iter(), |_| String::new());
+    // A complete session is reopened with a new number.
+    let number = session.sequence + u32::from(session.is_complete);
+    let redo = if is_undo {
+        "; `deaddrop redo` brings it back, as long as no later turn changes files"
+    } else {
+        ""
+    };
     Some(format!(
-        "{what} is put aside and kept: {}. {again} (`deaddrop diff {}` shows it)",
-        list_paths(overwritten.into_iter(), |path| owners.whose(path)),
-        next_number(session)
+        "what had changed since is overwritten, but kept: {paths}. `deaddrop diff {number}` shows it{redo}"
     ))
 }
 
@@ -308,12 +316,11 @@ fn describe_hard_stops(turns: &[u32]) -> String {
 }
 
 /// Says which files were changed since, and what to do about it.
-fn refusal(conflicts: &[String], owners: &ConflictOwners, again: &str, cut_off: &str) -> String {
+fn refusal(conflicts: &[String], cut_off: &str) -> String {
     let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
-        "{} {was} changed since, and nothing was touched: {}. {}`--force` puts {them} back anyway; the present content is kept, and {again}{cut_off}",
+        "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back anyway, and keeps the present content for `deaddrop diff`{cut_off}",
         count(conflicts.len(), "file"),
-        list_paths(conflicts.iter(), |path| owners.whose(path)),
-        owners.instead()
+        list_paths(conflicts.iter(), |_| String::new())
     )
 }

@@ -15,8 +15,6 @@ pub enum UndoRequest {
     Turns(usize),
     /// Redo the last undo.
     LastUndo,
-    /// Reverse the undo or the redo of this number, even if turns came after it.
-    Step(u32),
 }
 
 /// The turns that an undo or a redo is about.
@@ -50,13 +48,12 @@ pub(super) fn select<'a>(
             };
             let undo = log::undos(entries).pop().filter(is_last).ok_or_else(|| {
                 Error::undo(format!(
-                    "there is nothing to redo in session {id}: an undo can be taken back until a later turn changes files; `deaddrop redo N` takes back the undo or the redo of that number in `deaddrop log`"
+                    "there is nothing to redo in session {id}: an undo can be taken back until a later turn changes files"
                 ))
                 .with_code("nothing-to-undo")
             })?;
             Ok(SelectedTurns::redo(entries, undo))
         }
-        UndoRequest::Step(sequence) => step(entries, sequence, id),
         UndoRequest::Turns(wanted) => {
             let (mut turns, mut skipped): (Vec<&LogEntry>, Vec<&LogEntry>) =
                 log::done(entries).into_iter().partition(|turn| is_undoable(turn));
@@ -97,47 +94,6 @@ impl<'a> SelectedTurns<'a> {
         let (turns, undid) = (vec![undo], undo.undid.clone());
         Self { turns, undid, redid: Some(undo), completes, next: None, skipped: Vec::new() }
     }
-}
-
-/// Selects the undo or the redo of this number, to reverse it.
-fn step<'a>(entries: &'a [LogEntry], sequence: u32, id: &str) -> Result<SelectedTurns<'a>> {
-    let undos = log::undos(entries);
-    if let Some(undo) = undos.into_iter().find(|undo| undo.sequence == sequence) {
-        return Ok(SelectedTurns::redo(entries, undo));
-    }
-    let Some(step) = entries.iter().find(|entry| entry.sequence == sequence) else {
-        return Err(Error::undo(format!(
-            "session {id} has no turn {sequence}; `deaddrop log` lists them"
-        ))
-        .with_code("no-turn"));
-    };
-    let Some(redid) = step.redid else {
-        let by = entries.iter().rev().find(|entry| entry.redid == Some(sequence));
-        return Err(Error::undo(match by {
-            Some(redo) => format!(
-                "undo {sequence} was taken back already, by redo {0}; `deaddrop redo {0}` takes that back",
-                redo.sequence
-            ),
-            None => format!(
-                "turn {sequence} is neither an undo nor a redo; `deaddrop undo --last N` takes the last N turns back"
-            ),
-        })
-        .with_code("nothing-to-undo"));
-    };
-    // The turns that it restored must not be undone again.
-    let undid = entries.iter().find(|entry| entry.sequence == redid);
-    let undid = undid.map(|undo| undo.undid.clone()).unwrap_or_default();
-    let undone = log::undone(entries);
-    if let Some(turn) = undid.iter().find(|turn| undone.contains(turn)) {
-        let mut later = entries.iter().rev();
-        let by = later.find(|entry| entry.undid.contains(turn)).map_or(0, |undo| undo.sequence);
-        return Err(Error::undo(format!(
-            "turn {turn}, which redo {sequence} brought back, is undone again by {by}: `deaddrop redo {by}` first"
-        ))
-        .with_code("nothing-to-undo"));
-    }
-    let (turns, completes) = (vec![step], None);
-    Ok(SelectedTurns { turns, undid, redid: None, completes, next: None, skipped: Vec::new() })
 }
 
 /// Whether a turn counts for an undo: it has recorded changes, or its changes are unknown. A turn whose commands changed

@@ -49,53 +49,18 @@ fn a_name_that_holds_a_secret_is_not_told_after_a_redo_either() {
 }
 
 #[test]
-fn what_another_session_changed_since_is_told_as_its_own() {
+fn what_another_session_changed_since_is_a_conflict() {
     let base = two_sessions();
     let refused = undo(&base, &["--json"]).with_code(1);
     assert_eq!(refused.error()["code"], "undo-conflict");
-    tells(
-        &refused.message(),
-        &[
-            "'a' (by session b1b2c3d4, turn 1). Undo that first (`deaddrop undo --session b1b2c3d4`), or `--force` puts it back",
-        ],
-    );
-    // Of more turns all have to go.
-    base.run_with(&["apply", "--session", OTHER, "-"], create("b", "b")).ok();
-    let refused = undo(&base, &[]).with_code(1);
-    tells(&refused.stderr, &["turn 1)", "(`deaddrop undo --last 2 --session b1b2c3d4`)"]);
+    tells(&refused.message(), &["'a'. `--force` puts it back"]);
     let forced = undo(&base, &["--force"]).ok();
-    tells(
-        &forced.stderr,
-        &["what had changed since is put aside and kept: 'a' (by session b1b2c3d4, turn 1)."],
-    );
+    tells(&forced.stderr, &["what had changed since is overwritten, but kept: 'a'."]);
     base.run(&["redo", "--session", ID]).ok();
     assert_eq!(base.read("workspace/a"), "two\n");
-    // As it says.
-    base.run(&["undo", "--last", "2", "--session", OTHER]).ok();
+    base.run(&["undo", "--session", OTHER]).ok();
     undo(&base, &[]).ok();
     assert!(!base.exists("workspace/a"));
-}
-
-#[test]
-fn what_the_person_changed_after_another_session_is_theirs() {
-    let base = two_sessions();
-    base.write("workspace/a", "mine\n");
-    let refused = undo(&base, &[]).with_code(1);
-    tells(&refused.stderr, &["'a'. `--force`"]);
-    assert!(!refused.stderr.contains(OTHER), "{refused:?}");
-    let forced = undo(&base, &["--force"]).ok();
-    tells(&forced.stderr, &["what you had changed is put aside and kept: 'a'."]);
-}
-
-#[test]
-fn a_later_turn_of_the_same_session_is_named_as_well() {
-    let base = Project::with_session();
-    base.apply(&create("a", "one"));
-    base.run(&["undo"]).ok();
-    base.apply(&create("a", "three"));
-    let refused = base.fails(&["redo", "2"], "undo-conflict").with_code(1);
-    let first = "'a' (by turn 3). Undo that first (`deaddrop undo`), or `--force`";
-    tells(&refused.message(), &[first]);
 }
 
 #[test]
@@ -149,16 +114,8 @@ fn the_outbox_after_a_redo_tells_what_does_not_stand_again() {
     let outbox = base.outbox(4);
     tells(&outbox, &["Files changed again: a, new b\n"]);
     assert!(!outbox.contains("somebody else"), "{outbox}");
-    // And taken back, what was put aside is there again.
-    base.run(&["redo", "3"]).ok();
-    assert_eq!(base.read("workspace/a"), "mine\n");
-    tells(
-        &base.outbox(5),
-        &[
-            "The user has undone what you changed in reply to message",
-            "Restored, but with later changes by somebody else: a\n",
-        ],
-    );
+    // What it overwrote is kept.
+    assert!(base.run(&["diff", "3"]).ok().stdout.contains("-mine\n"));
 }
 
 #[test]
@@ -168,11 +125,13 @@ fn who_hands_an_undo_over_is_told_what_was_put_aside() {
     let undo = base.run(&["undo", "--force"]).ok();
     tells(
         &undo.stderr,
-        &["what you had changed is put aside and kept: 'a'. `deaddrop redo` brings it back"],
+        &[
+            "what had changed since is overwritten, but kept: 'a'. `deaddrop diff 2` shows it; `deaddrop redo` brings it back",
+        ],
     );
     base.write("workspace/b", "mine\n");
     let redo = base.run(&["redo", "--force", "--json"]).ok();
-    tells(&redo.stderr, &["what you had changed is put aside and kept: 'b'. `deaddrop redo 3`"]);
+    tells(&redo.stderr, &["what had changed since is overwritten, but kept: 'b'. `deaddrop diff 3` shows it"]);
     daemon.stop();
 }
 
