@@ -11,7 +11,9 @@ use super::served::words;
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::policy::Grant;
-use crate::protocol::jsonrpc::{Entries, FileContent, FileEntry, READ_LIMIT, RpcError, Written};
+use crate::protocol::jsonrpc::{
+    Entries, FileContent, FileEntry, READ_LIMIT, RpcError, WriteFile, Written,
+};
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Detail, Existing, Failure, Operation, PathFault, Reading, RelPath};
 use crate::text::{byte_count, visible_line};
@@ -55,15 +57,16 @@ impl Served {
     }
 
     /// Makes or replaces a file, and folders on the way to it.
-    pub(super) fn write_file(&self, sent: &str, content: String) -> Result<Written, RpcError> {
-        let path = named_file(self.serving.workspace.path(), sent)?;
-        self.is_there().map_err(|reason| with_path(sent, &reason))?;
+    pub(super) fn write_file(&self, file: WriteFile) -> Result<Written, RpcError> {
+        let WriteFile { path: sent, content } = file;
+        let path = named_file(self.serving.workspace.path(), &sent)?;
+        self.is_there().map_err(|reason| with_path(&sent, &reason))?;
         let content = content.into();
         let operation = Operation::Create { path, content, existing: Existing::Replace };
         // Where commands may write them, it would keep nobody from anything.
         let opens = Grant { protected: !self.guarded, ..Grant::default() };
-        let failed = |failure: &Failure| with_path(sent, &words(failure));
-        let cannot = |e: Error| with_path(sent, &e.to_string());
+        let failed = |failure: &Failure| with_path(&sent, &words(failure));
+        let cannot = |e: Error| with_path(&sent, &e.to_string());
         let executor = self.executor(&|| false);
         let refused = self.refused(&operation, Grant::default(), &executor).map_err(cannot)?;
         refused.map_or(Ok(()), |failure| Err(failed(&failure)))?;
@@ -72,7 +75,7 @@ impl Served {
         if look.is_some_and(|look| look.protected) {
             return Err(RpcError::internal(format!(
                 "Path is protected: '{}' is only written by hand, since others act on such files: those of the names in the setting protected_names, and what git obeys elsewhere",
-                visible_line(sent)
+                visible_line(&sent)
             )));
         }
         let done = self.perform(executor, &operation, opens, &mut |_| Ok(()));

@@ -61,7 +61,7 @@ fn of_20_000_writes_none_escapes_through_a_swapped_link() {
     });
     let escaped: Vec<_> = fs::read_dir(top.path().join("outside")).unwrap().collect();
     assert!(escaped.is_empty(), "{} escaped, as {:?}", escaped.len(), escaped[0]);
-    assert!(written > 500 && rejected > 500, "no race: {written} written, {rejected} rejected");
+    assert!(written > 100 && rejected > 100, "no race: {written} written, {rejected} rejected");
 }
 
 #[test]

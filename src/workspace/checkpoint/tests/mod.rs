@@ -382,7 +382,7 @@ fn what_nobody_needs_is_swept_and_the_rest_stays() {
     assert!(scene.store.blobs.has(&BlobId::of(b"c\n"), 2));
     scene.sh("echo b > a");
     let left = scene.make(reverse(first));
-    assert_eq!(left, [("a".to_owned(), "what it was is not kept".to_owned())]);
+    assert_eq!(left, [("a".to_owned(), "its earlier content is not stored".to_owned())]);
 }
 
 #[test]
