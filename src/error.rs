@@ -245,12 +245,10 @@ impl Error {
         self
     }
 
-    /// Adds to the error of a full disk where space can be freed.
+    /// Adds what the person can do.
     #[must_use]
-    pub fn with_room_in(mut self, folder: &Path) -> Self {
-        let folder = folder.display();
-        self.0.message +=
-            &format!("; the session's commands left much in {folder}, which you can remove");
+    pub fn with_advice(mut self, advice: &str) -> Self {
+        self.0.message += &format!("; {advice}");
         self
     }
 

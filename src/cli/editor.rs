@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
+use tempfile::NamedTempFile;
 use wait_timeout::ChildExt;
 
 use super::{CliContext, output};
@@ -33,7 +34,7 @@ pub(super) fn open(context: &CliContext, path: &Path) -> Result<ExitCode> {
 /// Opens a page in the browser, through a file that only the person can read: every user of the machine can see the
 /// arguments of programs. Dropping the result removes the file.
 #[cfg(feature = "serve")]
-pub(super) fn open_browser(context: &CliContext, url: &str) -> Result<tempfile::NamedTempFile> {
+pub(super) fn open_browser(context: &CliContext, url: &str) -> Result<NamedTempFile> {
     let redirect =
         format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
     let file = temporary(".html", &redirect)?;
@@ -42,7 +43,7 @@ pub(super) fn open_browser(context: &CliContext, url: &str) -> Result<tempfile::
 }
 
 /// A file with this text that only the person can read.
-fn temporary(ending: &str, text: &str) -> Result<tempfile::NamedTempFile> {
+fn temporary(ending: &str, text: &str) -> Result<NamedTempFile> {
     let file = tempfile::Builder::new().prefix("deaddrop-").suffix(ending).tempfile();
     let file = file.map_err(|e| Error::io("make a file in", &std::env::temp_dir(), e))?;
     fs::write(file.path(), text).map_err(|e| Error::io("write", file.path(), e))?;
@@ -52,21 +53,23 @@ fn temporary(ending: &str, text: &str) -> Result<tempfile::NamedTempFile> {
 /// The line below the text that a person writes in their editor.
 const END_LINE: &str = "----- Write above this line; everything from here on is ignored. -----";
 
-/// Lets the person write a text in their editor. `what` is part of the error message: "the task".
+/// Lets the person write a task in their editor. Also returns the file that contains it, which is removed when dropped.
 ///
 /// # Errors
 /// There is no editor or no terminal, or the editor fails.
-pub(super) fn write_text(context: &CliContext, what: &str) -> Result<String> {
+pub(super) fn write_task(context: &CliContext) -> Result<(String, NamedTempFile)> {
     let Some(editor) = editor() else {
-        return Err(Error::usage(format!(
-            "{what} is missing; give it in quotes or with --task-file FILE, or set EDITOR to write it in your editor"
-        )));
+        return Err(Error::usage(
+            "the task is missing; give it in quotes or with --task-file FILE, or set EDITOR to write it in your editor",
+        ));
     };
     let file = temporary(".md", &format!("\n\n{END_LINE}\n"))?;
     let path = file.path();
     start(context, Some(&editor), path)?;
     let text = fs::read_to_string(path).map_err(|e| Error::io("read", path, e))?;
-    Ok(text.split(END_LINE).next().unwrap_or_default().trim().to_owned())
+    let text = text.split(END_LINE).next().unwrap_or_default().trim().to_owned();
+    fs::write(path, &text).map_err(|e| Error::io("write", path, e))?;
+    Ok((text, file))
 }
 
 /// The command line of the person's editor; None without a terminal or an editor.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
+use tempfile::NamedTempFile;
 
 use super::input::TextInput;
 use super::show::ClipboardFlags;
@@ -94,7 +95,8 @@ pub(super) fn new(context: &CliContext, arguments: &New) -> Result<ExitCode> {
     }
     let offer = offer(context, arguments)?;
     // Last, because the person may write it in an editor.
-    let task = read_task(context, arguments)?;
+    let (task, mut written) = read_task(context, arguments)?;
+    let mut keep = |error| keep_task(error, written.as_mut());
     let stop = Stop::on_signals()?;
     let new = NewSession {
         task,
@@ -105,16 +107,15 @@ pub(super) fn new(context: &CliContext, arguments: &New) -> Result<ExitCode> {
         workspace: context.config.guest.is_none().then(|| context.config.workspace_name()),
     };
     if arguments.preview {
-        return preview(context, new, &stop);
+        return preview(context, new, &stop).map_err(keep);
     }
     let request = Request::New(new.clone());
-    let Some(mut engine) =
-        open_or_hand_over(context, &request, "begins", arguments.clipboard_flags, &stop)?
-    else {
+    let opened = open_or_hand_over(context, &request, "begins", arguments.clipboard_flags, &stop);
+    let Some(mut engine) = opened.map_err(&mut keep)? else {
         return Ok(ExitCode::SUCCESS);
     };
     let unconfined = may_run_unconfined(context, &engine);
-    let turn = engine.begin_session(&new, unconfined)?;
+    let turn = engine.begin_session(&new, unconfined).map_err(&mut keep)?;
     announce(context, &turn, "begins")?;
     if arguments.no_watch {
         engine.shut_down()?;
@@ -377,7 +378,9 @@ fn newest_open(context: &CliContext, engine: &Engine) -> Result<Session> {
     Err(Error::no_open_session(&context.config.sessions, complete))
 }
 
-fn read_task(context: &CliContext, arguments: &New) -> Result<String> {
+/// The task, and the file in which the person has just written it, if so.
+fn read_task(context: &CliContext, arguments: &New) -> Result<(String, Option<NamedTempFile>)> {
+    let mut written = None;
     let text = match (&arguments.task_file, arguments.task.as_slice()) {
         (Some(path), _) => {
             fs::read_to_string(path).map_err(|e| Error::io("read the task from", path, e))?
@@ -386,7 +389,11 @@ fn read_task(context: &CliContext, arguments: &New) -> Result<String> {
             let TextInput { name, text } = TextInput::read(Path::new(only), "read the task from")?;
             text.map_err(|why| Error::usage(format!("the task: {name}: {why}")))?
         }
-        (None, []) => editor::write_text(context, "the task")?,
+        (None, []) => {
+            let (text, file) = editor::write_task(context)?;
+            written = Some(file);
+            text
+        }
         (None, words) => words.join(" "),
     };
     if text.trim().is_empty() {
@@ -394,7 +401,15 @@ fn read_task(context: &CliContext, arguments: &New) -> Result<String> {
             "the task is empty; describe it, as in `deaddrop new \"Write a calculator\"`",
         ));
     }
-    Ok(text)
+    Ok((text, written))
+}
+
+/// Keeps the file of a task whose session cannot begin, and adds its path to the error.
+fn keep_task(error: Error, written: Option<&mut NamedTempFile>) -> Error {
+    let Some(file) = written else { return error };
+    file.disable_cleanup(true);
+    let file = file.path().display();
+    error.with_advice(&format!("your task is kept: `deaddrop new --task-file {file}` tries again"))
 }
 
 /// The files that the first outbox should show; None if it should show none.

@@ -96,7 +96,13 @@ impl Engine {
     /// Adds to the error of a full disk where to make room, if the session's scratch directory is large.
     pub(super) fn with_room_hint(&self, error: Error, session: &Session) -> Error {
         let own = self.scratch_dir(session);
-        if error.is_disk_full() && is_large(&own) { error.with_room_in(&own) } else { error }
+        if !error.is_disk_full() || !is_large(&own) {
+            return error;
+        }
+        let own = own.display();
+        error.with_advice(&format!(
+            "the session's commands left much in {own}, which you can remove"
+        ))
     }
 }
 

@@ -250,6 +250,19 @@ fn a_task_is_written_in_the_editor() {
     }
     let sessions = base.run(&["status", "--json"]).ok().json_lines();
     assert_eq!((sessions.len(), &sessions[0]["task"]), (1, &"# Sort\nthe imports".into()));
+
+    // A task is not lost if its session cannot begin.
+    tmux.types(&format!(
+        "PATH=\"{bin}:$PATH\" EDITOR=writes deaddrop new --include none.rs --no-watch 2> refused; echo $? > ended"
+    ));
+    wait_until("the refusal", || {
+        fs::read_to_string(base.at("ended")).is_ok_and(|text| text.ends_with('\n'))
+    });
+    let refused = base.read("refused");
+    let kept = refused.split("--task-file ").nth(1).unwrap_or_else(|| panic!("{refused}"));
+    let kept = kept.split('`').next().unwrap();
+    assert_eq!(fs::read_to_string(kept).unwrap(), "# Sort\nthe imports");
+    fs::remove_file(kept).unwrap();
 }
 
 #[test]

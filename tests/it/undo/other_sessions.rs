@@ -131,7 +131,10 @@ fn who_hands_an_undo_over_is_told_what_was_put_aside() {
     );
     base.write("workspace/b", "mine\n");
     let redo = base.run(&["redo", "--force", "--json"]).ok();
-    tells(&redo.stderr, &["what had changed since is overwritten, but kept: 'b'. `deaddrop diff 3` shows it"]);
+    tells(
+        &redo.stderr,
+        &["what had changed since is overwritten, but kept: 'b'. `deaddrop diff 3` shows it"],
+    );
     daemon.stop();
 }
 
