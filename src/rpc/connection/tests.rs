@@ -7,6 +7,8 @@ use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::Timespec;
+
 use super::super::Service;
 use super::super::budget::{ANSWERS, LINES};
 use super::*;
@@ -130,9 +132,17 @@ fn an_interrupt_overtakes_and_with_an_id_comes_in_its_order() {
 fn what_was_begun_is_carried_out_though_nobody_reads() {
     let service = Arc::new(Slow::default());
     let server = server(Arc::clone(&service), LINES, ANSWERS);
-    let mut ours = client(&server);
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    connect(&server, theirs.try_clone().unwrap(), theirs.try_clone().unwrap());
     ours.write_all(format!("{EXEC}\n{WRITE}\n").as_bytes()).unwrap();
     drop(ours);
+    // A child that another test starts at this moment can have the connection open for a while.
+    let is_closed = || {
+        let mut polled = [PollFd::new(&theirs, PollFlags::empty())];
+        poll(&mut polled, Some(&Timespec::default())).unwrap();
+        polled[0].revents().contains(PollFlags::HUP)
+    };
+    wait_until(is_closed);
     service.interrupt("a");
     wait_for(&server);
     assert_eq!(*service.begun.lock().unwrap(), 1, "the second is not begun");
