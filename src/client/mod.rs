@@ -10,11 +10,11 @@
 //!
 //! use deaddrop::client::Client;
 //! use deaddrop::program::Programs;
-//! use deaddrop::protocol::jsonrpc::{Exec, ExecResult};
+//! use deaddrop::protocol::jsonrpc::ExecResult;
 //!
 //! let command = ["ssh", "build-box", "deaddrop", "rpc"].map(str::to_owned);
 //! let mut client = Client::spawn(&command, &Programs::default())?;
-//! let asked = Exec { cmd: "echo hello".to_owned() };
+//! let asked = serde_json::json!({ "cmd": "echo hello" });
 //! let ran: ExecResult = client.call("exec", &asked, Duration::from_secs(30))??;
 //! assert_eq!((ran.exit_code, &*ran.stdout), (0, "hello\n"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -197,7 +197,7 @@ fn check(session: &Session, answers: &Address, reply: &mut ParsedReply) -> Resul
             answers.sequence, session.id
         ));
     }
-    match reply.read(session.dialect).dialect {
+    match reply.read_in(session.dialect, None).dialect {
         Some(_) => Ok(()),
         None => Err("it contains no command".to_owned()),
     }

@@ -260,12 +260,7 @@ impl ParsedReply {
         ends_within(&self.text, self.blocks())
     }
 
-    /// Reads it, as [`read`] does.
-    pub fn read(&mut self, dialect: Dialect) -> Reply {
-        self.read_in(dialect, None)
-    }
-
-    /// Reads it. In tags, an absolute path in the workspace, whose real path is given, is used as the relative path.
+    /// Reads it, as [`read`] does. In tags, an absolute path in the workspace, whose real path is given, is used as the relative path.
     pub fn read_in(&mut self, dialect: Dialect, workspace: Option<&Path>) -> Reply {
         let names = |path: &&str| memmem::find(self.text.as_bytes(), path.as_bytes()).is_some();
         let workspace = workspace.and_then(Path::to_str).filter(names);

@@ -25,14 +25,16 @@ const RAN: usize = 16 << 20;
 /// afterwards. A command holds little of its answer until it has ended.
 pub(super) fn room(method: &Method) -> (usize, usize) {
     match method {
-        Method::ReadFile(_)
-        | Method::ListDir(_)
-        | Method::Walk
+        Method::ReadFile { .. }
+        | Method::ListDir { .. }
+        | Method::Walk {}
         | Method::Read(_)
         | Method::Find(_) => (READ, READ),
-        Method::Exec(_) | Method::ExecCode(_) | Method::Step(_) | Method::Result(_) => (0, RAN),
-        Method::Ping
-        | Method::WriteFile(_)
+        Method::Exec { .. } | Method::ExecCode { .. } | Method::Step(_) | Method::Result(_) => {
+            (0, RAN)
+        }
+        Method::Ping {}
+        | Method::WriteFile { .. }
         | Method::About(_)
         | Method::Look(_)
         | Method::Leave(_)

@@ -179,7 +179,7 @@ impl Carrier<'_> {
         };
         let (before, after) = room(&method);
         // No answer waits for what may take long, or for room.
-        if pool.count() > 0 || !matches!(method, Method::Ping | Method::ReadFile(_)) {
+        if pool.count() > 0 || !matches!(method, Method::Ping {} | Method::ReadFile { .. }) {
             self.write()?;
         }
         let mut share = pool.take(before);

@@ -3,7 +3,7 @@
 use super::Served;
 use super::served::words;
 use crate::policy::Grant;
-use crate::protocol::jsonrpc::{self, Done, ExecCode, ExecResult, TRUNCATED, interpreter};
+use crate::protocol::jsonrpc::{self, Done, ExecResult, TRUNCATED, interpreter};
 use crate::protocol::{
     Capture, Detail, Ending, Execution, Operation, Output, ShellCommand, Streams,
 };
@@ -42,8 +42,7 @@ impl Served {
     }
 
     /// Runs code of a language.
-    pub(super) fn exec_code(&self, code: &ExecCode) -> ExecResult {
-        let ExecCode { lang, code } = code;
+    pub(super) fn exec_code(&self, lang: &str, code: &str) -> ExecResult {
         let Some((program, flag)) = interpreter(lang) else {
             let stderr = jsonrpc::shortened(format!("unsupported language: {lang}"));
             return ExecResult { exit_code: NO_CODE, stdout: String::new(), stderr };

@@ -11,9 +11,7 @@ use super::served::words;
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::policy::Grant;
-use crate::protocol::jsonrpc::{
-    Entries, FileContent, FileEntry, READ_LIMIT, RpcError, WriteFile, Written,
-};
+use crate::protocol::jsonrpc::{Entries, FileContent, FileEntry, READ_LIMIT, RpcError, Written};
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Detail, Existing, Failure, Operation, PathFault, Reading, RelPath};
 use crate::text::{byte_count, visible_line};
@@ -57,10 +55,9 @@ impl Served {
     }
 
     /// Makes or replaces a file, and folders on the way to it.
-    pub(super) fn write_file(&self, file: WriteFile) -> Result<Written, RpcError> {
-        let WriteFile { path: sent, content } = file;
-        let path = named_file(self.serving.workspace.path(), &sent)?;
-        self.is_there().map_err(|reason| with_path(&sent, &reason))?;
+    pub(super) fn write_file(&self, sent: &str, content: String) -> Result<Written, RpcError> {
+        let path = named_file(self.serving.workspace.path(), sent)?;
+        self.is_there().map_err(|reason| with_path(sent, &reason))?;
         let content = content.into();
         let operation = Operation::Create { path, content, existing: Existing::Replace };
         // Where commands may write them, it would keep nobody from anything.
@@ -75,7 +72,7 @@ impl Served {
         if look.is_some_and(|look| look.protected) {
             return Err(RpcError::internal(format!(
                 "Path is protected: '{}' is only written by hand, since others act on such files: those of the names in the setting protected_names, and what git obeys elsewhere",
-                visible_line(&sent)
+                visible_line(sent)
             )));
         }
         let done = self.perform(executor, &operation, opens, &mut |_| Ok(()));

@@ -10,9 +10,7 @@ use super::{Given, Service, scratch_dir};
 use crate::error::{self, Error};
 use crate::executor::{Executor, LocalExecutor, WriteAhead};
 use crate::policy::{Ask, Denial, Grant, Verdict};
-use crate::protocol::jsonrpc::{
-    Done, Exec, Key, ListDir, Method, Pong, ReadFile, RpcError, Written,
-};
+use crate::protocol::jsonrpc::{Done, Key, Method, Pong, RpcError, Written};
 use crate::protocol::{Failure, FailureKind, Operation, Warning, WarningKind};
 use crate::runner::Runner;
 use crate::runner::sandbox::Tier;
@@ -204,14 +202,16 @@ pub(super) fn unseen(error: &Error) -> Warning {
 impl Service for Served {
     fn call(&self, method: Method) -> Result<Given, RpcError> {
         match method {
-            Method::Ping => Ok(Given::Pong(Pong { pong: true })),
-            Method::Exec(Exec { cmd }) => Ok(Given::Ran(self.exec(cmd))),
-            Method::ExecCode(code) => Ok(Given::Ran(self.exec_code(&code))),
-            Method::ReadFile(ReadFile { path }) => self.read_file(&path).map(Given::File),
-            Method::WriteFile(file) => self.write_file(file).map(Given::Written),
-            Method::ListDir(ListDir { path }) => self.list_dir(&path).map(Given::Entries),
+            Method::Ping {} => Ok(Given::Pong(Pong { pong: true })),
+            Method::Exec { cmd } => Ok(Given::Ran(self.exec(cmd))),
+            Method::ExecCode { lang, code } => Ok(Given::Ran(self.exec_code(&lang, &code))),
+            Method::ReadFile { path } => self.read_file(&path).map(Given::File),
+            Method::WriteFile { path, content } => {
+                self.write_file(&path, content).map(Given::Written)
+            }
+            Method::ListDir { path } => self.list_dir(&path).map(Given::Entries),
             Method::About(asked) => self.about(asked).map(Given::About),
-            Method::Walk => self.walked().map(Given::Walked),
+            Method::Walk {} => self.walked().map(Given::Walked),
             Method::Look(asked) => Ok(Given::Looked(self.looked(&asked))),
             Method::Read(asked) => self.contents(&asked).map(Given::Contents),
             Method::Find(asked) => self.found_there(&asked).map(Given::Found),

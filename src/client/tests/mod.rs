@@ -4,7 +4,9 @@ mod programs;
 mod sockets;
 
 use super::*;
-use crate::protocol::jsonrpc::{FileContent, Key, ReadFile, WriteFile, Written, request};
+use serde_json::json;
+
+use crate::protocol::jsonrpc::{FileContent, Key, Written, request};
 
 /// For what is expected to come.
 const LONG: Duration = Duration::from_mins(1);
@@ -14,12 +16,12 @@ const SHORT: Duration = Duration::from_secs(1);
 type Said<T> = Result<Result<T, RpcError>, Gone>;
 
 fn read_file(client: &mut Client, path: &str) -> Said<String> {
-    let said = client.call("read_file", &ReadFile { path: path.to_owned() }, LONG)?;
+    let said = client.call("read_file", &json!({ "path": path }), LONG)?;
     Ok(said.map(|FileContent { content }| content))
 }
 
 fn write_file(client: &mut Client, content: &str, patience: Duration) -> Said<bool> {
-    let asked = WriteFile { path: "a".to_owned(), content: content.to_owned() };
+    let asked = json!({ "path": "a", "content": content });
     let said = client.call("write_file", &asked, patience)?;
     Ok(said.map(|Written { success }| success))
 }

@@ -3,34 +3,37 @@
 //! the root.
 #![expect(missing_docs, reason = "the specification explains the fields, by these names")]
 
-use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     AboutParams, FindParams, Key, LookParams, ReadParams, Request, ResultParams, RpcError,
     StepParams,
 };
 
-/// What a request asks for: the six methods, and those of [`super::guest`].
-#[derive(Debug, Clone, PartialEq)]
+/// The names of the methods in [`Method`].
+const NAMES: &str = "ping exec exec_code read_file write_file list_dir about walk look read find step result leave interrupt";
+
+/// What a request asks for: the six methods with their parameters, and those of [`super::guest`].
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Checks that the server answers.
-    Ping,
+    Ping {},
     /// Runs a shell command.
-    Exec(Exec),
-    /// Runs code of a language.
-    ExecCode(ExecCode),
+    Exec { cmd: String },
+    /// Runs code of a language, whose name is in any case.
+    ExecCode { lang: String, code: String },
     /// Returns a file's content.
-    ReadFile(ReadFile),
+    ReadFile { path: String },
     /// Writes a file.
-    WriteFile(WriteFile),
+    WriteFile { path: String, content: String },
     /// Lists a directory.
-    ListDir(ListDir),
+    ListDir { path: String },
     /// `about` describes the guest: [`About`](super::About).
     About(AboutParams),
     /// `walk` lists all files of the workspace: [`WalkResult`](super::WalkResult).
-    Walk,
+    Walk {},
     /// `look` inspects the path of an operation before it is carried out: [`LookResult`](super::LookResult).
     Look(Box<LookParams>),
     /// `read` returns a file's first bytes or some of its lines: [`ReadResult`](super::ReadResult).
@@ -47,73 +50,23 @@ pub enum Method {
     Interrupt(Key),
 }
 
-// The parameters of the six methods.
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exec {
-    pub cmd: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExecCode {
-    /// In any case.
-    pub lang: String,
-    pub code: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadFile {
-    pub path: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WriteFile {
-    pub path: String,
-    pub content: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ListDir {
-    pub path: String,
-}
-
 impl Method {
-    /// Reads which method a request asks for.
+    /// Reads which method a request asks for. Parameters that it does not have are ignored.
     ///
     /// # Errors
     /// There is no such method, or its parameters are wrong.
     pub fn of(request: Request) -> Result<Self, RpcError> {
         let Request { method, params, .. } = request;
-        Ok(match method.as_str() {
-            "ping" => read(params).map(|IgnoredAny| Self::Ping)?,
-            "exec" => Self::Exec(read(params)?),
-            "exec_code" => Self::ExecCode(read(params)?),
-            "read_file" => Self::ReadFile(read(params)?),
-            "write_file" => Self::WriteFile(read(params)?),
-            "list_dir" => Self::ListDir(read(params)?),
-            "about" => Self::About(read(params)?),
-            "walk" => read(params).map(|IgnoredAny| Self::Walk)?,
-            "look" => Self::Look(Box::new(read(params)?)),
-            "read" => Self::Read(read(params)?),
-            "find" => Self::Find(Box::new(read(params)?)),
-            "step" => Self::Step(Box::new(read(params)?)),
-            "result" => Self::Result(read(params)?),
-            "leave" => Self::Leave(read(params)?),
-            "interrupt" => Self::Interrupt(read(params)?),
-            _ => {
-                return Err(RpcError::new(RpcError::METHOD, format!("method not found: {method}")));
-            }
-        })
-    }
-}
-
-/// Reads the parameters of a method. Those that it does not have are ignored.
-fn read<T: DeserializeOwned>(params: Result<Value, RpcError>) -> Result<T, RpcError> {
-    match params? {
-        params @ (Value::Object(_) | Value::Array(_)) => {
-            serde_json::from_value(params).map_err(RpcError::params)
+        if !NAMES.split(' ').any(|name| name == method) {
+            return Err(RpcError::new(RpcError::METHOD, format!("method not found: {method}")));
         }
-        _ => Err(RpcError::params("params must be an object")),
+        match params? {
+            params @ (Value::Object(_) | Value::Array(_)) => {
+                let tagged = Map::from_iter([(method, params)]);
+                serde_json::from_value(tagged.into()).map_err(RpcError::params)
+            }
+            _ => Err(RpcError::params("params must be an object")),
+        }
     }
 }
 

@@ -21,8 +21,7 @@ pub use guest::{
     ResultParams, State, StepParams, VERSION, WalkResult, without_content,
 };
 pub use method::{
-    Entries, Exec, ExecCode, ExecResult, FileContent, FileEntry, ListDir, Method, Pong, ReadFile,
-    TRUNCATED, WriteFile, Written, interpreter,
+    Entries, ExecResult, FileContent, FileEntry, Method, Pong, TRUNCATED, Written, interpreter,
 };
 
 /// The longest line that is received, in bytes, without its end.

@@ -177,7 +177,7 @@ fn whatever_is_asked_of_a_letter_it_is_parsed_once() {
             let (before, mut letter) = (parsed(), ParsedReply::new(text.to_owned()));
             let early = letter.ends_early();
             let answers = letter.answers().cloned();
-            let reply = letter.read(dialect);
+            let reply = letter.read_in(dialect, None);
             assert_eq!(parsed() - before, 1, "{text}");
             assert_eq!(early, reply.unclosed, "{text}");
             assert_eq!(reply, read(text, dialect));

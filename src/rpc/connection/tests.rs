@@ -37,17 +37,17 @@ impl Service for Arc<Slow> {
     fn call(&self, method: Method) -> Result<Given, RpcError> {
         *self.begun.lock().unwrap() += 1;
         match method {
-            Method::Exec(exec) => {
-                let goes_on = |keys: &mut Vec<String>| !keys.contains(&exec.cmd);
+            Method::Exec { cmd } => {
+                let goes_on = |keys: &mut Vec<String>| !keys.contains(&cmd);
                 let keys = self.interrupted.lock().unwrap();
                 let waited = self.changed.wait_timeout_while(keys, PATIENCE, goes_on).unwrap();
-                assert!(!waited.1.timed_out(), "nobody interrupts {}", exec.cmd);
+                assert!(!waited.1.timed_out(), "nobody interrupts {}", cmd);
             }
             Method::Interrupt(key) => {
                 self.interrupt(&key.key);
                 return Ok(Given::Written(Written { success: true }));
             }
-            Method::WriteFile(_) => return Ok(Given::Written(Written { success: true })),
+            Method::WriteFile { .. } => return Ok(Given::Written(Written { success: true })),
             _ => {}
         }
         Ok(Given::Pong(Pong { pong: true }))
@@ -234,7 +234,7 @@ struct Long(Mutex<usize>);
 impl Service for Arc<Long> {
     fn call(&self, method: Method) -> Result<Given, RpcError> {
         *self.0.lock().unwrap() += 1;
-        let length = if matches!(method, Method::ReadFile(_)) { 1 << 20 } else { 1 };
+        let length = if matches!(method, Method::ReadFile { .. }) { 1 << 20 } else { 1 };
         Ok(Given::File(FileContent { content: "x".repeat(length) }))
     }
     fn interrupt(&self, _: &str) {}

@@ -4,9 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use deaddrop::protocol::jsonrpc::{
-    Exec, ExecCode, ExecResult, ListDir, Method, ReadFile, RpcError, WriteFile,
-};
+use deaddrop::protocol::jsonrpc::{ExecResult, Method, RpcError};
 use deaddrop::rpc::{Served, Service, Serving};
 use deaddrop::runner::Runner;
 use deaddrop::settings::{Policy, Sandbox, SandboxMode};
@@ -103,27 +101,27 @@ impl Scene {
     }
 
     pub fn exec(&self, cmd: &str) -> ExecResult {
-        let given = self.call(Method::Exec(Exec { cmd: cmd.to_owned() })).unwrap();
+        let given = self.call(Method::Exec { cmd: cmd.to_owned() }).unwrap();
         serde_json::from_value(given).unwrap()
     }
 
     pub fn exec_code(&self, lang: &str, code: &str) -> ExecResult {
-        let code = ExecCode { lang: lang.to_owned(), code: code.to_owned() };
-        serde_json::from_value(self.call(Method::ExecCode(code)).unwrap()).unwrap()
+        let code = Method::ExecCode { lang: lang.to_owned(), code: code.to_owned() };
+        serde_json::from_value(self.call(code).unwrap()).unwrap()
     }
 
     pub fn read(&self, path: &str) -> Result<String, RpcError> {
-        let given = self.call(Method::ReadFile(ReadFile { path: path.to_owned() }))?;
+        let given = self.call(Method::ReadFile { path: path.to_owned() })?;
         Ok(given["content"].as_str().unwrap().to_owned())
     }
 
     pub fn write(&self, path: &str, content: &str) -> Result<Value, RpcError> {
         let (path, content) = (path.to_owned(), content.to_owned());
-        self.call(Method::WriteFile(WriteFile { path, content }))
+        self.call(Method::WriteFile { path, content })
     }
 
     pub fn list(&self, path: &str) -> Result<Value, RpcError> {
-        self.call(Method::ListDir(ListDir { path: path.to_owned() }))
+        self.call(Method::ListDir { path: path.to_owned() })
     }
 }
 
@@ -139,7 +137,7 @@ pub fn assert_fault<T: std::fmt::Debug>(result: Result<T, RpcError>, holds: &[&s
 
 #[test]
 fn a_ping_is_answered() {
-    assert_eq!(Scene::new().call(Method::Ping).unwrap(), json!({ "pong": true }));
+    assert_eq!(Scene::new().call(Method::Ping {}).unwrap(), json!({ "pong": true }));
 }
 
 #[test]

@@ -239,7 +239,7 @@ fn a_guest_tells_what_it_is_and_what_it_holds() {
     );
     assert!(about.shell.starts_with("/bin/sh -c") && about.root.ends_with("/workspace"));
     assert_eq!(about.confined, about.guarded);
-    let Ok(Given::Walked(walked)) = served.call(Method::Walk) else { panic!() };
+    let Ok(Given::Walked(walked)) = served.call(Method::Walk {}) else { panic!() };
     let files: Vec<_> = walked.files.iter().map(|f| (&*f.0, f.1, f.2)).collect();
     assert_eq!(files, [(".vscode/x.json", 2, File), ("a.bin", 2, File), ("b.txt", 3, File)]);
     let operation = create("k", ".vscode/x.json", "").operation;

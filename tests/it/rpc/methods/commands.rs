@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use deaddrop::protocol::jsonrpc::{Exec, ExecResult, Method, TRUNCATED};
+use deaddrop::protocol::jsonrpc::{ExecResult, Method, TRUNCATED};
 use serde_json::json;
 
 use super::{Scene, Setup};
@@ -29,7 +29,7 @@ fn assert_not_started(result: &ExecResult, why: &str) {
 #[test]
 fn a_command_gives_its_exit_code_and_both_streams() {
     for scene in scenes() {
-        let given = scene.call(Method::Exec(Exec { cmd: "true".to_owned() })).unwrap();
+        let given = scene.call(Method::Exec { cmd: "true".to_owned() }).unwrap();
         assert_eq!(given, json!({ "exit_code": 0, "stdout": "", "stderr": "" }));
         assert_eq!(
             scene.exec("echo hello && echo ouch >&2; exit 3"),
