@@ -62,8 +62,8 @@ impl Served {
         let operation = Operation::Create { path, content, existing: Existing::Replace };
         // Where commands may write them, it would keep nobody from anything.
         let opens = Grant { protected: !self.guarded, ..Grant::default() };
-        let failed = |failure: &Failure| with_path(&sent, &words(failure));
-        let cannot = |e: Error| with_path(&sent, &e.to_string());
+        let failed = |failure: &Failure| with_path(sent, &words(failure));
+        let cannot = |e: Error| with_path(sent, &e.to_string());
         let executor = self.executor(&|| false);
         let refused = self.refused(&operation, Grant::default(), &executor).map_err(cannot)?;
         refused.map_or(Ok(()), |failure| Err(failed(&failure)))?;

@@ -41,7 +41,7 @@ impl Service for Arc<Slow> {
                 let goes_on = |keys: &mut Vec<String>| !keys.contains(&cmd);
                 let keys = self.interrupted.lock().unwrap();
                 let waited = self.changed.wait_timeout_while(keys, PATIENCE, goes_on).unwrap();
-                assert!(!waited.1.timed_out(), "nobody interrupts {}", cmd);
+                assert!(!waited.1.timed_out(), "nobody interrupts {cmd}");
             }
             Method::Interrupt(key) => {
                 self.interrupt(&key.key);
