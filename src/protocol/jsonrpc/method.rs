@@ -4,7 +4,7 @@
 #![expect(missing_docs, reason = "the specification explains the fields, by these names")]
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use super::{
     AboutParams, FindParams, Key, LookParams, ReadParams, Request, ResultParams, RpcError,
@@ -16,7 +16,7 @@ const NAMES: &str = "ping exec exec_code read_file write_file list_dir about wal
 
 /// What a request asks for: the six methods with their parameters, and those of [`super::guest`].
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", tag = "method", content = "params")]
 pub enum Method {
     /// Checks that the server answers.
     Ping {},
@@ -62,8 +62,9 @@ impl Method {
         }
         match params? {
             params @ (Value::Object(_) | Value::Array(_)) => {
-                let tagged = Map::from_iter([(method, params)]);
-                serde_json::from_value(tagged.into()).map_err(RpcError::params)
+                // Parameters may also be a list, in their order.
+                let tagged = json!({"method": method, "params": params});
+                serde_json::from_value(tagged).map_err(RpcError::params)
             }
             _ => Err(RpcError::params("params must be an object")),
         }
