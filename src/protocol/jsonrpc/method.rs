@@ -4,7 +4,7 @@
 #![expect(missing_docs, reason = "the specification explains the fields, by these names")]
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::{
     AboutParams, FindParams, Key, LookParams, ReadParams, Request, ResultParams, RpcError,
@@ -16,7 +16,7 @@ const NAMES: &str = "ping exec exec_code read_file write_file list_dir about wal
 
 /// What a request asks for: the six methods with their parameters, and those of [`super::guest`].
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "method", content = "params")]
+#[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Checks that the server answers.
     Ping {},
@@ -60,14 +60,16 @@ impl Method {
         if !NAMES.split(' ').any(|name| name == method) {
             return Err(RpcError::new(RpcError::METHOD, format!("method not found: {method}")));
         }
-        match params? {
-            params @ (Value::Object(_) | Value::Array(_)) => {
-                // Parameters may also be a list, in their order.
-                let tagged = json!({"method": method, "params": params});
-                serde_json::from_value(tagged).map_err(RpcError::params)
-            }
-            _ => Err(RpcError::params("params must be an object")),
-        }
+        let params = params?;
+        let (is_object, is_list) = (params.is_object(), params.is_array());
+        let tagged = Value::from(Map::from_iter([(method, params)]));
+        // Only the reader of texts takes a list for the fields of a variant.
+        let read = match (is_object, is_list) {
+            (true, _) => serde_json::from_value(tagged),
+            (_, true) => serde_json::from_str(&tagged.to_string()),
+            _ => return Err(RpcError::params("params must be an object")),
+        };
+        read.map_err(RpcError::params)
     }
 }
 
