@@ -128,7 +128,8 @@ pub(in crate::protocol) fn brief(text: &str) -> String {
 
 /// The first `limit` characters of a text, on one line and with nothing hidden in them.
 pub(in crate::protocol) fn shortened(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
+    let cut = if text.len() > limit { text.char_indices().nth(limit) } else { None };
+    match cut {
         None => visible_line(text).into_owned(),
         Some((cut, _)) => format!("{}…", visible_line(&text[..cut])),
     }

@@ -12,6 +12,8 @@ const COMPONENT_LIMIT: usize = 255;
 /// The longest path, in bytes.
 const PATH_LIMIT: usize = 4095;
 
+const SEPARATORS: [char; 2] = ['/', '\\'];
+
 /// A relative path of one or more components, `/` between them, without `.` or `..`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
@@ -44,32 +46,32 @@ impl RelPath {
     /// assert!(RelPath::parse("a/../../x").is_err());
     /// ```
     pub fn parse(text: &str) -> Result<Self, PathFault> {
-        if let Some(c) = text.chars().find(|c| is_forbidden(*c)) {
+        let is_plain = |byte: u8| matches!(byte, b' '..=b'~');
+        let hidden = || text.chars().find(|c| is_forbidden(*c));
+        if let Some(c) = if text.bytes().all(is_plain) { None } else { hidden() } {
             return Err(PathFault::Character(c, text.to_owned()));
         }
-        let unified = text.replace('\\', "/");
-        if unified.starts_with('/') || is_on_drive(&unified) {
-            return Err(PathFault::Outside(text.to_owned()));
+        let outside = || Err(PathFault::Outside(text.to_owned()));
+        if text.starts_with(SEPARATORS) || is_on_drive(text) {
+            return outside();
         }
-        let mut parts: Vec<&str> = Vec::new();
-        for part in unified.split('/') {
+        let (mut path, mut last) = (String::with_capacity(text.len()), "");
+        for part in text.split(SEPARATORS) {
+            last = part;
             match part {
                 "" | "." => {}
-                ".." => {
-                    parts.pop().ok_or_else(|| PathFault::Outside(text.to_owned()))?;
-                }
+                ".." if path.is_empty() => return outside(),
+                ".." => path.truncate(path.rfind('/').unwrap_or(0)),
                 part if part.len() > COMPONENT_LIMIT => return Err(PathFault::TooLong),
-                part => parts.push(part),
+                part => path.extend([if path.is_empty() { "" } else { "/" }, part]),
             }
         }
-        let last = unified.rsplit('/').next().unwrap_or_default();
-        if parts.is_empty() || matches!(last, "" | "." | "..") {
+        if path.is_empty() || matches!(last, "" | "." | "..") {
             return Err(PathFault::NoFile(text.to_owned()));
         }
-        let path = parts.join("/");
         // `./c:x`, too, as the result must be a path when it is parsed again.
         if is_on_drive(&path) {
-            return Err(PathFault::Outside(text.to_owned()));
+            return outside();
         }
         if path.len() > PATH_LIMIT { Err(PathFault::TooLong) } else { Ok(Self(path)) }
     }

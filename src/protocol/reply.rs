@@ -64,13 +64,13 @@ const END_FORM: &str = r#"to end the session: {"protocolVersion": "1.0", "operat
 /// }
 /// ```
 pub fn read(text: &str, dialect: Dialect) -> Reply {
-    read_blocks(text, tags::blocks(text), dialect, true)
+    read_blocks(text, tags::blocks(text, None), dialect, true)
 }
 
 /// Reads commands that are run once, outside any session: the `message` with the id [`DONE`](operations::DONE) has no
 /// special meaning. A message without operations has no steps.
 pub fn read_run(text: &str) -> Reply {
-    read_blocks(text, tags::blocks(text), Dialect::Operations, false)
+    read_blocks(text, tags::blocks(text, None), Dialect::Operations, false)
 }
 
 /// Whether a text with these blocks ends inside one of them, or inside what may be a message.
@@ -276,7 +276,7 @@ impl ParsedReply {
 
     fn parse(&self, workspace: Option<&str>) -> Box<Blocks> {
         PARSED.set(PARSED.get() + 1);
-        Box::new(tags::blocks_in(&self.text, workspace))
+        Box::new(tags::blocks(&self.text, workspace))
     }
 }
 

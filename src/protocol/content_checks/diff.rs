@@ -1,6 +1,7 @@
 //! Diffs, lines of diffs and conflict markers where the content of a file belongs. Pure.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 
 use memchr::memmem;
 
@@ -11,14 +12,14 @@ use crate::protocol::{Mistake, Warning, WarningKind};
 pub(in crate::protocol) type Checked = Result<Option<Warning>, Problem>;
 
 /// Checks code that is the whole content of a file; `of` is its name.
-pub(in crate::protocol) fn check_content(text: &str, of: &str) -> Checked {
+pub(in crate::protocol) fn check_content(text: &str, of: &dyn Display) -> Checked {
     refuse_diff(text, of)?;
     refuse_conflict(text, of)?;
     check_signs(text, of, |added, lines| added == lines)
 }
 
 /// Checks code that replaces `old`.
-pub(in crate::protocol) fn check_replacement(old: &str, new: &str, of: &str) -> Checked {
+pub(in crate::protocol) fn check_replacement(old: &str, new: &str, of: &dyn Display) -> Checked {
     let replaced = Signs::of(old);
     if replaced.are_of_diff() {
         return Ok(None);
@@ -38,7 +39,7 @@ pub(in crate::protocol) fn check_replacement(old: &str, new: &str, of: &str) -> 
 }
 
 /// Refuses a text that is a diff.
-pub(in crate::protocol) fn refuse_diff(text: &str, of: &str) -> Result<(), Problem> {
+pub(in crate::protocol) fn refuse_diff(text: &str, of: &dyn Display) -> Result<(), Problem> {
     if !is_diff(text) {
         return Ok(());
     }
@@ -49,7 +50,7 @@ pub(in crate::protocol) fn refuse_diff(text: &str, of: &str) -> Result<(), Probl
 }
 
 /// Refuses a text with the markers of a merge conflict.
-pub(in crate::protocol) fn refuse_conflict(text: &str, of: &str) -> Result<(), Problem> {
+pub(in crate::protocol) fn refuse_conflict(text: &str, of: &dyn Display) -> Result<(), Problem> {
     if !has_conflict(text) {
         return Ok(());
     }
@@ -63,7 +64,7 @@ pub(in crate::protocol) fn refuse_conflict(text: &str, of: &str) -> Result<(), P
 /// `+` are worth a warning, by their number and that of all lines.
 pub(in crate::protocol) fn check_signs(
     text: &str,
-    of: &str,
+    of: &dyn Display,
     is_told: impl Fn(usize, usize) -> bool,
 ) -> Checked {
     let signs = Signs::of(text);

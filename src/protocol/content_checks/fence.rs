@@ -1,6 +1,8 @@
 //! Fences around a text: removed with a warning if one encloses a whole file or command. Otherwise they are
 //! kept with a warning, or the text is refused. Pure.
 
+use std::fmt::Display;
+
 use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{Mistake, Warning, WarningKind};
 
@@ -8,7 +10,7 @@ use crate::protocol::{Mistake, Warning, WarningKind};
 /// names the text.
 pub(in crate::protocol) fn strip<'a>(
     text: &'a str,
-    of: &str,
+    of: &dyn Display,
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<&'a str>, Problem> {
     let Some((fence, inner)) = around(text) else { return Ok(None) };
@@ -25,7 +27,7 @@ pub(in crate::protocol) fn strip<'a>(
 
 /// A text without the fence around all of it.
 pub(in crate::protocol) fn inside(text: &str) -> &str {
-    strip(text.trim_end(), "", &mut Vec::new()).ok().flatten().unwrap_or(text)
+    strip(text.trim_end(), &"", &mut Vec::new()).ok().flatten().unwrap_or(text)
 }
 
 /// Refuses a fence around all of the text `of` that replaces a part of a file of code: in a comment it may be
@@ -33,7 +35,7 @@ pub(in crate::protocol) fn inside(text: &str) -> &str {
 pub(in crate::protocol) fn refuse_around_part(
     old: &str,
     new: &str,
-    of: &str,
+    of: &dyn Display,
 ) -> Result<(), Problem> {
     let is_fenced = new.starts_with(['`', '~']) && around(new).is_some();
     if !is_fenced || old.lines().any(|line| fence_of(line).is_some()) {
@@ -103,13 +105,13 @@ mod tests {
             ("x\n```\n", None),
         ] {
             let mut warnings = Vec::new();
-            assert_eq!(strip(text, "it", &mut warnings).unwrap(), inner, "{text}");
+            assert_eq!(strip(text, &"it", &mut warnings).unwrap(), inner, "{text}");
             assert_eq!(warnings.is_empty(), inner.is_none(), "{text}");
-            assert_eq!(refuse_around_part("x\n", text, "it").is_err(), inner.is_some(), "{text}");
-            assert!(refuse_around_part("a\n```\n", text, "it").is_ok(), "{text}");
+            assert_eq!(refuse_around_part("x\n", text, &"it").is_err(), inner.is_some(), "{text}");
+            assert!(refuse_around_part("a\n```\n", text, &"it").is_ok(), "{text}");
         }
         let several = "```\nx\n```\ny\n```\n";
-        assert!(strip(several, "it", &mut Vec::new()).is_err());
-        assert!(refuse_around_part("x", several, "it").is_err());
+        assert!(strip(several, &"it", &mut Vec::new()).is_err());
+        assert!(refuse_around_part("x", several, &"it").is_err());
     }
 }

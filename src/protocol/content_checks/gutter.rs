@@ -2,6 +2,8 @@
 //! where they are beyond doubt. Otherwise the text is refused, or kept with a warning if they may be code.
 //! Pure.
 
+use std::fmt::Display;
+
 use crate::protocol::mistake::Problem;
 use crate::protocol::{Mistake, Warning, WarningKind};
 
@@ -64,7 +66,7 @@ pub(in crate::protocol) fn has_numbers(text: &str) -> bool {
 pub(in crate::protocol) fn strip(
     text: &str,
     first: First,
-    of: &str,
+    of: &dyn Display,
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<String>, Problem> {
     let filled = || text.lines().filter(|line| !line.trim().is_empty());
@@ -126,7 +128,11 @@ pub(in crate::protocol) fn strip(
 
 /// A warning about numbers that count up before all lines of a text with another sign than a bar behind them, or
 /// none, which are kept: `1: x`, `L1: x`, `1. x`, `1  x`.
-pub(in crate::protocol) fn warn_kept(text: &str, first: Option<u64>, of: &str) -> Option<Warning> {
+pub(in crate::protocol) fn warn_kept(
+    text: &str,
+    first: Option<u64>,
+    of: &dyn Display,
+) -> Option<Warning> {
     let (mut next, mut sign, mut count) = (first?, None, 0usize);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let inner = line.trim_start_matches(' ');
@@ -147,7 +153,7 @@ pub(in crate::protocol) fn warn_kept(text: &str, first: Option<u64>, of: &str) -
     (count > 1).then(|| kept(of))
 }
 
-fn kept(of: &str) -> Warning {
+fn kept(of: &dyn Display) -> Warning {
     let text = format!(
         "the lines of {of} seem to begin with line numbers, which were kept: if the file has no line numbers, send the lines without them"
     );

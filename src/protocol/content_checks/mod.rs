@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde::de::{Deserialize, Deserializer, Error};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use crate::protocol::RelPath;
 
@@ -20,7 +21,8 @@ pub(in crate::protocol) fn pattern<'de, D: Deserializer<'de>>(from: D) -> Result
 }
 
 /// A kind of file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(in crate::protocol) enum FileKind {
     /// Written for people: fences, line numbers and markers may be content.
     Document,
@@ -34,28 +36,36 @@ pub(in crate::protocol) enum FileKind {
     Code,
 }
 
-/// Lists of extensions and names; see `data/file_kinds.toml`.
-static LISTS: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
+/// Extensions and names; see `data/file_kinds.toml`.
+#[derive(Deserialize)]
+struct Table {
+    text_names: Vec<String>,
+    text_folders: Vec<String>,
+    templates: Vec<String>,
+    extensions: BTreeMap<FileKind, Vec<String>>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
     toml::from_str(include_str!("data/file_kinds.toml")).expect("a constant table")
 });
 
 impl FileKind {
     /// The kind of file that a path names.
     pub(in crate::protocol) fn of(path: &RelPath) -> Self {
-        let has = |list: &str, name: &str| LISTS[list].iter().any(|n| n.eq_ignore_ascii_case(name));
-        let name = match path.name().rsplit_once('.') {
-            Some((stem, end)) if has("templates", end) => stem,
-            _ => path.name(),
+        let has = |list: &[String], name: &str| list.iter().any(|known| known == name);
+        let name = path.name().to_ascii_lowercase();
+        let name = match name.rsplit_once('.') {
+            Some((stem, end)) if has(&TABLE.templates, end) => stem,
+            _ => &name,
         };
-        let is_text_folder = |part: &str| LISTS["text_folders"].iter().any(|name| name == part);
         match name.rsplit_once('.') {
-            Some((_, end)) if has("documents", end) => Self::Document,
-            Some((_, end)) if has("texts", end) => Self::Text,
-            Some((_, end)) if has("outputs", end) => Self::Output,
-            Some((_, end)) if has("patches", end) => Self::Patch,
-            None if has("text_names", name) => Self::Text,
-            None if path.components().any(is_text_folder) => Self::Text,
-            _ => Self::Code,
+            Some((_, end)) => {
+                let kind = TABLE.extensions.iter().find(|(_, ends)| has(ends, end));
+                kind.map_or(Self::Code, |(kind, _)| *kind)
+            }
+            None if has(&TABLE.text_names, name) => Self::Text,
+            None if path.components().any(|part| has(&TABLE.text_folders, part)) => Self::Text,
+            None => Self::Code,
         }
     }
 }

@@ -60,13 +60,16 @@ impl Method {
         if !NAMES.split(' ').any(|name| name == method) {
             return Err(RpcError::new(RpcError::METHOD, format!("method not found: {method}")));
         }
-        match params? {
-            params @ (Value::Object(_) | Value::Array(_)) => {
-                let tagged = Map::from_iter([(method, params)]);
-                serde_json::from_value(tagged.into()).map_err(RpcError::params)
-            }
-            _ => Err(RpcError::params("params must be an object")),
-        }
+        let params = params?;
+        let (is_object, is_list) = (params.is_object(), params.is_array());
+        let tagged = Value::from(Map::from_iter([(method, params)]));
+        // Only the reader of texts takes a list for the fields of a variant.
+        let read = match (is_object, is_list) {
+            (true, _) => serde_json::from_value(tagged),
+            (_, true) => serde_json::from_str(&tagged.to_string()),
+            _ => return Err(RpcError::params("params must be an object")),
+        };
+        read.map_err(RpcError::params)
     }
 }
 

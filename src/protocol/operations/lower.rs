@@ -142,12 +142,12 @@ fn lower_text(
     warnings: &mut Vec<Warning>,
 ) -> Result<String, Invalid> {
     if is_code(path) {
-        match fence::strip(&text, "the content", warnings)?.map(str::to_owned) {
+        match fence::strip(&text, &"the content", warnings)?.map(str::to_owned) {
             Some(inner) => text = inner,
             None => warnings.extend(fence::warn_kept(&text, 1, " of the content")),
         }
         if !may_be_patch(path) {
-            warnings.extend(diff::check_content(&text, "the content")?);
+            warnings.extend(diff::check_content(&text, &"the content")?);
         }
     }
     Ok(text)
@@ -163,11 +163,11 @@ fn lower_edits(
         let FileEdit { old_content: old, new_content: new } = edit;
         if is_code {
             let which = if several { format!(" of edits[{n}]") } else { String::new() };
-            fence::refuse_around_part(&old, &new, &format!("newContent{which}"))?;
+            fence::refuse_around_part(&old, &new, &format_args!("newContent{which}"))?;
         }
         // Inside a line a sign is a part of it.
         if is_code && !is_patch && (old.contains('\n') || new.contains('\n')) {
-            warnings.extend(diff::check_replacement(&old, &new, "newContent")?);
+            warnings.extend(diff::check_replacement(&old, &new, &"newContent")?);
         }
         Ok(Replacement { old, new })
     };

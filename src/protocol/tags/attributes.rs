@@ -13,7 +13,6 @@ use serde::Deserialize;
 
 use super::catalogue::TagCommand;
 use super::lexer::{Decoration, is_zero_width};
-use super::tag_error::RefusedPattern;
 use crate::protocol::content_checks::pattern;
 use crate::protocol::mistake::Problem;
 pub(super) use crate::protocol::mistake::brief;
@@ -23,6 +22,21 @@ use crate::protocol::{Kind, Mistake, Warning, WarningKind};
 const LIMIT: usize = 16;
 /// The longest attribute, in bytes.
 const LONGEST: usize = 1 << 14;
+
+/// A row of a table: what its pattern matches is refused.
+#[derive(Deserialize)]
+pub(super) struct RefusedPattern {
+    #[serde(deserialize_with = "pattern")]
+    pub(super) pattern: Regex,
+    pub(super) mistake: Mistake,
+    pub(super) phrase: String,
+    /// The commands for which an attribute is refused.
+    #[serde(default)]
+    pub(super) kinds: Vec<Kind>,
+    /// Whether a path is refused even after `./`.
+    #[serde(default)]
+    pub(super) always: bool,
+}
 
 #[derive(Deserialize)]
 struct AttributeTables {

@@ -2,8 +2,8 @@
 
 use super::body::{self, Body};
 use super::catalogue::TagCommand;
-use super::tag_error::TagError;
-use super::{lints, paths};
+use super::lints;
+use super::paths::{self, TagError};
 use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{
     Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath,

@@ -27,9 +27,9 @@ pub(super) struct Body {
     pub(super) has_rare_marks: bool,
 }
 
-/// Matches a part of a closing tag, a pair or conflict marker, an added line of a diff, or a citation mark.
+/// Matches a part of a closing tag, a fence, a pair or conflict marker, an added line of a diff, or a citation mark.
 static RARE_MARKS: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"\[/|<<<<<|\n\+|contentReference|oai_citation|\x{e200}|【";
+    let pattern = r"\[/|```|~~~|<<<<<|\n\+|contentReference|oai_citation|\x{e200}|【";
     Regex::new(pattern).expect("a constant pattern")
 });
 
@@ -52,10 +52,6 @@ impl Body {
         matches!(self.kind, Kind::Create | Kind::Edit) && self.file_kind == FileKind::Code
     }
 
-    fn name(&self) -> String {
-        format!("the body from line {} on", self.line)
-    }
-
     /// Removes a fence around the whole body. Blank lines around a command do not count.
     fn unfence(&mut self, warnings: &mut Vec<Warning>) -> Result<bool, Problem> {
         let mut begin = 0;
@@ -65,9 +61,8 @@ impl Body {
             let blank = &text[..text.len() - text.trim_start().len()];
             begin = blank.rfind('\n').map_or(0, |at| at + 1);
         }
-        let Some(inner) = fence::strip(&text[begin..], &self.name(), warnings)? else {
-            return Ok(false);
-        };
+        let of = format_args!("the body from line {} on", self.line);
+        let Some(inner) = fence::strip(&text[begin..], &of, warnings)? else { return Ok(false) };
         let inner = inner.to_owned();
         self.line += 1 + memchr_iter(b'\n', &self.text.as_bytes()[..begin]).count();
         self.text = inner;
@@ -81,8 +76,10 @@ pub(super) fn check(
     first: usize,
     warnings: &mut Vec<Warning>,
 ) -> Result<(), Problem> {
-    let (is_code, is_edit, of) = (body.is_code(), body.kind == Kind::Edit, body.name());
-    if (is_code || body.kind == Kind::Run) && !body.unfence(warnings)? {
+    let (is_code, is_edit, line) = (body.is_code(), body.kind == Kind::Edit, body.line);
+    let of = format_args!("the body from line {line} on");
+    let may_have_fence = body.has_rare_marks && (is_code || body.kind == Kind::Run);
+    if may_have_fence && !body.unfence(warnings)? {
         warnings.extend(fence::warn_kept(&body.text, body.line, ""));
     }
     let has_pairs = body.has_rare_marks && pairs::are_in(&body.text);
@@ -143,8 +140,7 @@ pub(super) fn read_pairs(
             None => missing,
         });
     }
-    let of = body.name();
-    let is_code = body.is_code();
+    let (is_code, line) = (body.is_code(), body.line);
     if is_code {
         // Between pairs, lines of fences are ignored anyway.
         let _ = body.unfence(warnings);
@@ -154,7 +150,7 @@ pub(super) fn read_pairs(
         return Ok(replacements);
     }
     for (n, Replacement { old, new }) in (1..).zip(&mut replacements) {
-        let of = format!("the REPLACE text of pair {n} in {of}");
+        let of = format_args!("the REPLACE text of pair {n} in the body from line {line} on");
         // If the old lines have numbers, too, either the file has them or the search fails.
         if !gutter::has_numbers(old)
             && let Some(plain) = gutter::strip(new, gutter::First::Any, &of, warnings)?
@@ -188,4 +184,18 @@ pub(super) fn unquoted(text: &str, depth: u8, lead: &str) -> Option<String> {
         plain.push_str(if is_spaced || is_blank { inner.unwrap_or(rest) } else { rest });
     }
     (is_spaced || is_empty || !all_spaced).then_some(plain)
+}
+
+/// Why the command in a body is unclear, if its tag arrived escaped: it contains escaped characters, too. Shells use
+/// some of these escapes, so they prove nothing after an unescaped tag. The body begins on `line`.
+pub(super) fn escapes(body: &str, line: usize) -> Option<Problem> {
+    let is_escaped = |byte: &u8| b"_*[]()#<>~`&|!+-.{}".contains(byte);
+    let at = memchr_iter(b'\\', body.as_bytes())
+        .find(|at| body.as_bytes().get(at + 1).is_some_and(is_escaped))?;
+    let line = line + memchr_iter(b'\n', &body.as_bytes()[..at]).count();
+    let phrase = format!(
+        "the characters of the tag arrived escaped (\\), and so may have those of the command (`{}` on line {line}), so what it was is unclear: send it in a code block",
+        &body[at..at + 2]
+    );
+    Some(Problem::new(Mistake::CommandUnclear, phrase))
 }

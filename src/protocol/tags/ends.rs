@@ -37,11 +37,11 @@ pub(super) struct TagIndex {
 
 impl TagIndex {
     fn of(text: &str) -> Self {
-        let (mut index, mut line) = (Self::default(), 0);
-        for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
-            let found = lexer::lex(text, line, end);
-            line = end + 1;
-            let Some(tag) = found.filter(|tag| tag.opens() || tag.closes()) else { continue };
+        let mut index = Self::default();
+        for tag in lexer::tokens(text, 0..text.len()) {
+            if !tag.opens() && !tag.closes() {
+                continue;
+            }
             // A closing tag with an end word closes only a block with the same word.
             let by_word = tag.kind == (TokenKind::Close { by_word: true });
             if !by_word && tag.closes() {
@@ -53,7 +53,8 @@ impl TagIndex {
             }
             if tag.alone
                 && (by_word || tag.kind == TokenKind::Open)
-                && let Some(word) = attributes::end_word(&text[tag.name_end..end])
+                && let Some(word) =
+                    attributes::end_word(&text[tag.name_end..line_end(text, tag.at)])
             {
                 for is_plain in [false, true].into_iter().filter(|plain| !plain || tag.is_plain()) {
                     let key = (kind, word.clone(), is_plain);
@@ -80,7 +81,7 @@ impl Parser<'_> {
         };
         let body = self.text.get(body_at..end.closing.start).unwrap_or_default();
         let word = found.word.as_deref();
-        let Some(at) = closing_before_opening(body, token.command().name, word) else {
+        let Some(at) = closing_before_opening(body, token.command(), word) else {
             return Some(end);
         };
         let (line, shown) = (self.line_number_at(body_at + at), self.quoted_line(body_at + at));
@@ -355,20 +356,12 @@ impl Parser<'_> {
 
     /// The line of the first tag in a region that opens a block with a body, or is a plain [REPLY …] line.
     fn opens_within(&self, from: usize, to: usize) -> Option<usize> {
-        let mut line = from;
-        while line < to {
-            let end = self.line_end(line);
-            let is_opening = |token: Token| {
-                let begins = token.command().kind == Kind::Reply && token.is_plain();
-                let has_body = token.command.is_some_and(|command| command.closing.is_some());
-                token.opens() && (has_body || begins)
-            };
-            if lexer::lex(self.text, line, end).is_some_and(is_opening) {
-                return Some(line);
-            }
-            line = end + 1;
-        }
-        None
+        let is_opening = |token: &Token| {
+            let begins = token.command().kind == Kind::Reply && token.is_plain();
+            let has_body = token.command.is_some_and(|command| command.closing.is_some());
+            token.opens() && (has_body || begins)
+        };
+        lexer::tokens(self.text, from..to).find(is_opening).map(|token| token.line)
     }
 
     /// A phrase about a near miss: the closing tag within a line, or another closing tag.
@@ -530,10 +523,10 @@ fn is_in_a_fence(body: &str) -> bool {
 
 /// Finds a closing tag with this name and end word in a body, at the start of a line or directly after text, with
 /// only an opening tag after it. Tags in code spans do not count, since they are part of a sentence.
-fn closing_before_opening(body: &str, name: &str, word: Option<&str>) -> Option<usize> {
+fn closing_before_opening(body: &str, command: &TagCommand, word: Option<&str>) -> Option<usize> {
     // Each attempt may read the rest of the line.
     const MOST: usize = 16;
-    let slash = format!("[/{name}");
+    let slash = command.closing?.strip_suffix(']')?;
     let (mut from, mut line, mut on_line) = (0, 0..0, 0);
     while let Some(at) = memmem::find(&body.as_bytes()[from..], slash.as_bytes()) {
         let at = from + at;
@@ -630,7 +623,7 @@ mod tests {
             "\"\"\"[/CREATE_FILE] [DONE]",
         ] {
             assert!(
-                closing_before_opening(&format!("x\n{line}\ny\n"), "CREATE_FILE", None).is_some(),
+                closing_before_opening(&format!("x\n{line}\ny\n"), &COMMANDS[0], None).is_some(),
                 "{line}"
             );
         }
@@ -645,12 +638,12 @@ mod tests {
             "\"[/CREATE_FILE] [DONE]\"",
         ] {
             assert!(
-                closing_before_opening(&format!("x\n{line}\ny\n"), "CREATE_FILE", None).is_none(),
+                closing_before_opening(&format!("x\n{line}\ny\n"), &COMMANDS[0], None).is_none(),
                 "{line}"
             );
         }
         let line = "[/CREATE_FILE end=\"T\"] [DONE]\n";
-        assert_eq!(closing_before_opening(line, "CREATE_FILE", Some("T")), Some(0));
+        assert_eq!(closing_before_opening(line, &COMMANDS[0], Some("T")), Some(0));
     }
 
     #[test]

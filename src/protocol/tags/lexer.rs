@@ -2,6 +2,7 @@
 //! tag may also follow the end of reasoning on the same line.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use memchr::memchr;
@@ -178,6 +179,21 @@ pub(super) fn line_end(text: &str, at: usize) -> usize {
     memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |n| at + n)
 }
 
+/// The tokens of the lines in a range, which begins at the start of a line.
+pub(super) fn tokens(text: &str, range: Range<usize>) -> impl Iterator<Item = Token> {
+    let mut next = range.start;
+    std::iter::from_fn(move || {
+        while next < range.end {
+            let (line, end) = (next, line_end(text, next));
+            next = end + 1;
+            if let Some(token) = lex(text, line, end) {
+                return Some(token);
+            }
+        }
+        None
+    })
+}
+
 /// The token at the start of a line, if there is one.
 pub(super) fn lex(text: &str, line: usize, end: usize) -> Option<Token> {
     let shown = &text[line..end];
@@ -267,42 +283,21 @@ pub(super) fn leading_decoration(line: &str) -> Option<LeadingDecoration> {
         let ends = after.is_none_or(|c| {
             c.is_whitespace() || c.is_ascii_uppercase() || "[<&‹◁({［【=".contains(c)
         });
-        let length = match c {
+        let (added, length) = match c {
             '>' => {
                 quote = quote.saturating_add(1);
-                decoration.add(Decoration::QUOTED);
-                1
+                (Decoration::QUOTED, 1)
             }
-            '#' if run <= 6 && ends => {
-                decoration.add(Decoration::HEADING);
-                run
-            }
+            '#' if run <= 6 && ends => (Decoration::HEADING, run),
             // Directly before the tag it is emphasis: `*[DONE]*`.
-            '*' if run == 1 && after.is_some_and(char::is_whitespace) => {
-                decoration.add(Decoration::BULLET);
-                run
+            '*' if run == 1 && after.is_some_and(char::is_whitespace) => (Decoration::BULLET, run),
+            '-' | '+' | '•' | '‣' | '◦' | '▪' | '●' | '–' if run == c.len_utf8() && ends => {
+                (Decoration::BULLET, run)
             }
-            '-' | '+' | '•' | '‣' | '◦' | '▪' | '●' | '–' if run == c.len_utf8() && ends =>
-            {
-                decoration.add(Decoration::BULLET);
-                run
-            }
-            '*' | '_' if run <= 3 => {
-                decoration.add(Decoration::EMPHASIS);
-                run
-            }
-            '`' if run <= 2 => {
-                decoration.add(Decoration::EMPHASIS);
-                run
-            }
-            '~' if run <= 2 => {
-                decoration.add(Decoration::STRUCK);
-                run
-            }
-            '`' | '~' => {
-                decoration.add(Decoration::FENCE);
-                run
-            }
+            '*' | '_' if run <= 3 => (Decoration::EMPHASIS, run),
+            '`' if run <= 2 => (Decoration::EMPHASIS, run),
+            '~' if run <= 2 => (Decoration::STRUCK, run),
+            '`' | '~' => (Decoration::FENCE, run),
             '0'..='9' => {
                 let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
                 let digits = rest.len() - behind.len();
@@ -313,15 +308,14 @@ pub(super) fn leading_decoration(line: &str) -> Option<LeadingDecoration> {
                 if !is_number {
                     return Some(lead);
                 }
-                decoration.add(Decoration::NUMBER);
-                digits + 1
+                (Decoration::NUMBER, digits + 1)
             }
             '\\' if run == 1 && after.is_some_and(|c| "[<&‹◁=".contains(c)) => {
-                decoration.add(Decoration::ESCAPES);
-                1
+                (Decoration::ESCAPES, 1)
             }
             _ => return Some(lead),
         };
+        decoration.add(added);
         rest = &rest[length..];
     }
 }

@@ -197,18 +197,24 @@ fn dash(body: &Body) -> Option<String> {
 /// The strange characters of a text, each with the offset of its first occurrence, in order.
 fn strange(text: &str) -> Vec<(usize, char)> {
     let bytes = text.as_bytes();
-    // The first bytes of all of them.
-    let controls = memchr3_iter(8, 11, 27, bytes).chain(memchr_iter(b'\r', bytes));
-    let others = memchr3_iter(0xc2, 0xe2, 0xef, bytes).chain(memchr3_iter(0xe1, 0xe3, 0xf3, bytes));
-    let is_one = |(at, c): &(usize, char)| match c {
-        // A carriage return counts only within a line.
-        '\r' => bytes.get(at + 1).is_some_and(|next| *next != b'\n'),
-        c => PAGE.strange.iter().any(|(first, last)| (*first..=*last).contains(c)),
-    };
-    let all = controls.chain(others).filter_map(|at| Some((at, text[at..].chars().next()?)));
     let mut first: BTreeMap<char, usize> = BTreeMap::new();
-    for (at, c) in all.filter(is_one) {
-        first.entry(c).and_modify(|known| *known = at.min(*known)).or_insert(at);
+    let mut add = |at: usize| {
+        let Some(c) = text[at..].chars().next() else { return };
+        let is_one = match c {
+            // A carriage return counts only within a line.
+            '\r' => bytes.get(at + 1).is_some_and(|next| *next != b'\n'),
+            c => PAGE.strange.iter().any(|(first, last)| (*first..=*last).contains(&c)),
+        };
+        if is_one {
+            first.entry(c).and_modify(|known| *known = at.min(*known)).or_insert(at);
+        }
+    };
+    // The first bytes of all of them.
+    memchr3_iter(8, 11, 27, bytes).for_each(&mut add);
+    memchr_iter(b'\r', bytes).for_each(&mut add);
+    if !text.is_ascii() {
+        memchr3_iter(0xc2, 0xe2, 0xef, bytes).for_each(&mut add);
+        memchr3_iter(0xe1, 0xe3, 0xf3, bytes).for_each(&mut add);
     }
     let mut found: Vec<(usize, char)> = first.into_iter().map(|(c, at)| (at, c)).collect();
     found.sort_unstable();
@@ -217,10 +223,9 @@ fn strange(text: &str) -> Vec<(usize, char)> {
 
 /// Warns if each line of code begins with a quotation mark (`>`).
 fn quotation_signs(body: &Body) -> Option<String> {
-    let mut lines = filled(&body.text).peekable();
-    lines.peek()?;
-    let is_quoted = body.is_new_code() && lines.all(|line| line == ">" || line.starts_with("> "));
-    is_quoted.then(|| {
+    let is_sign = |line: &str| line == ">" || line.starts_with("> ");
+    let begins = body.is_new_code() && body.text.trim_start().starts_with('>');
+    (begins && filled(&body.text).all(is_sign)).then(|| {
         let line = body.line;
         format!("each line of the body from line {line} on begins with >, as in a quotation; it was kept as it is")
     })
@@ -228,10 +233,12 @@ fn quotation_signs(body: &Body) -> Option<String> {
 
 /// Finds a block of line numbers above the code, copied from a page that shows them beside it.
 fn numbers_above(body: &Body) -> Option<String> {
+    if !body.is_new_code() {
+        return None;
+    }
     let lines = (1u64..).zip(body.text.lines());
     let count = lines.take_while(|(n, line)| line.trim().parse() == Ok(*n)).count();
-    let is_code_below = || filled(&body.text).count() > count;
-    (body.is_new_code() && count > 1 && is_code_below()).then(|| {
+    (count > 1 && filled(&body.text).count() > count).then(|| {
         format!(
             "the body from line {} on begins with the numbers from 1 to {count}, each on a line, as a page has them beside its code; they were kept",
             body.line
@@ -255,15 +262,16 @@ fn page_furniture(body: &Body) -> Option<String> {
         })
     };
     let is_notice = |word: &str| PAGE.notices.iter().any(|known| known.eq_ignore_ascii_case(word));
-    let word_at = |at: usize| text[at..].lines().next().unwrap_or_default().trim();
-    let is_furniture = |at: &usize| {
-        let word = word_at(*at);
+    let mut next = 0;
+    let furniture = text.split('\n').take(3).find_map(|line| {
+        let (at, word) = (next, line.trim());
+        next += line.len() + 1;
         // Longer lines are no labels.
-        word.len() <= 32 && (is_button(word) || is_notice(word) || *at == 0 && is_label(word))
-    };
-    let begins = memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
-    let at = std::iter::once(0).chain(begins).take(3).find(is_furniture);
-    let at = at.or_else(|| is_notice(word_at(last)).then_some(last))?;
+        let is_one =
+            word.len() <= 32 && (is_button(word) || is_notice(word) || at == 0 && is_label(word));
+        is_one.then_some(at)
+    });
+    let at = furniture.or_else(|| is_notice(text[last..].trim()).then_some(last))?;
     Some(format!(
         "line {} `{}` looks like a label or a button of the chat page; it was kept",
         body.line_number_at(at),

@@ -16,10 +16,9 @@
 //! known, it ends the reply: nothing after it is carried out.
 //!
 //! `lexer` turns a line into a token, `attributes` reads what is in a tag, and `parser` makes blocks of
-//! the lines: `ends` finds where they end, `spans` skips
-//! what is in reasoning and in elements (`reasoning` knows their markers), `recovery` reports what is no block
-//! in order (`pasted` knows the outbox). `block` makes the step of a block: `body` checks its body, `paths` its
-//! paths, `pairs` reads that of an edit by search, and `lints` and `escapes` warn of what is odd there. Commands
+//! the lines: `ends` finds where they end, `spans` skips what is in reasoning and in elements (`reasoning` knows their
+//! markers), `recovery` reports what is no block in order (`pasted` knows the outbox). `block` makes the step of a
+//! block: `body` checks its body, `paths` its paths, `pairs` reads that of an edit by search, and `lints` warns. Commands
 //! and their attributes are a table, `catalogue`. `print` writes what came of them. Words and patterns are in `data/`.
 
 mod attributes;
@@ -27,7 +26,6 @@ mod block;
 mod body;
 mod catalogue;
 mod ends;
-mod escapes;
 mod lexer;
 mod lints;
 mod pairs;
@@ -38,12 +36,11 @@ mod print;
 mod reasoning;
 mod recovery;
 mod spans;
-mod tag_error;
 
 pub use catalogue::name;
 pub use lints::is_button;
 pub use parser::parse;
-pub(in crate::protocol) use parser::{Blocks, NO_COMMAND, blocks, blocks_in};
+pub(in crate::protocol) use parser::{Blocks, NO_COMMAND, blocks};
 pub use print::{EXCERPT_LINES, asked_at, excerpt, form_of_range, has_room, output, summary};
 
 /// What a model is told about this dialect: the PROTOCOL section of every outbox.

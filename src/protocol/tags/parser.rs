@@ -15,7 +15,6 @@ use super::block::{TagBlock, refused, tag_fault};
 use super::body;
 use super::catalogue::TagCommand;
 use super::ends::{BlockEnd, TagIndex, closing_tag, may_have_tag};
-use super::escapes;
 use super::lexer::{self, Decoration, Token, TokenKind};
 use super::lints;
 use super::reasoning::{self, MarkedLine, MarkerKind};
@@ -56,7 +55,7 @@ pub(in crate::protocol) struct Blocks {
 /// assert_eq!(reply.steps[0].asks, Asks::Operation(Operation::Run(ShellCommand::new("ls -l"))));
 /// ```
 pub fn parse(text: &str) -> Reply {
-    let Blocks { mut steps, unclosed, notes, answers, .. } = blocks(text);
+    let Blocks { mut steps, unclosed, notes, answers, .. } = blocks(text, None);
     steps.iter_mut().for_each(|step| step.asked = None);
     let dialect = (!steps.is_empty()).then_some(Dialect::Tags);
     if steps.is_empty() {
@@ -66,16 +65,12 @@ pub fn parse(text: &str) -> Reply {
     Reply { steps, unclosed, dialect, answers }
 }
 
-/// Finds all blocks.
-pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
-    blocks_in(text, None)
-}
-
-/// Like [`blocks`], but accepts absolute paths in the workspace, whose real path is given.
-pub(in crate::protocol) fn blocks_in(text: &str, workspace: Option<&str>) -> Blocks {
+/// Finds all blocks. Absolute paths in the workspace are accepted if its real path is given.
+pub(in crate::protocol) fn blocks(text: &str, workspace: Option<&str>) -> Blocks {
     let lines = returns::with_line_feeds(text);
     let had_returns_only = matches!(lines, Cow::Owned(_));
-    let mut parser = Parser::new(&lines, workspace);
+    let last_line_number = (0, 1);
+    let mut parser = Parser { text: &lines, workspace, last_line_number, ..Parser::default() };
     parser.read();
     if had_returns_only && !parser.items.is_empty() {
         let text =
@@ -153,6 +148,7 @@ pub(super) struct RawBlock<'a> {
     stray: Option<Range<usize>>,
 }
 
+#[derive(Default)]
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     /// The real path of the workspace, if known.
@@ -201,37 +197,6 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str, workspace: Option<&'a str>) -> Self {
-        Self {
-            text,
-            workspace,
-            at: 0,
-            begin: 0,
-            end: 0,
-            line: None,
-            last_stray_end: 0,
-            tags_on_line: 0,
-            after_unopened_end: None,
-            markers_only_to: 0,
-            unclosed_block_to: 0,
-            is_over: false,
-            items: Vec::new(),
-            seen_kinds: HashSet::new(),
-            spans: Vec::new(),
-            last_ends: None,
-            bodies: Vec::new(),
-            next_tag_cache: HashMap::new(),
-            index: None,
-            last_line_number: (0, 1),
-            has_other_end: false,
-            unclosed: false,
-            answers: None,
-            missed_command: false,
-            has_message: false,
-            has_unquoted: false,
-        }
-    }
-
     fn read(&mut self) {
         while self.at < self.text.len() {
             self.read_line();
@@ -680,7 +645,7 @@ impl<'a> Parser<'a> {
         }
         let body_line = if first.is_empty() { number + 1 } else { number };
         let is_escaped = command.kind == Kind::Run && decoration.has(Decoration::ESCAPES);
-        if let Some(what) = is_escaped.then(|| escapes::doubt(&body, body_line)).flatten() {
+        if let Some(what) = is_escaped.then(|| body::escapes(&body, body_line)).flatten() {
             return malformed(&what);
         }
         if command.kind == Kind::Create {

@@ -20,6 +20,7 @@ static EXAMPLES: LazyLock<Vec<Example>> = LazyLock::new(|| {
 pub(super) fn prompt_sentence(text: &str, tag: &Token) -> Option<usize> {
     const LONGEST: usize = 200;
     let above = text[..tag.line].strip_suffix('\n').filter(|_| tag.is_plain())?;
+    above.trim_end().ends_with(':').then_some(())?;
     let from = above.floor_char_boundary(above.len().saturating_sub(LONGEST));
     let begin = memrchr(b'\n', &above.as_bytes()[from..]).map(|n| from + n + 1);
     let begin = begin.or_else(|| (from == 0).then_some(0))?;

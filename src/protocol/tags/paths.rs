@@ -3,13 +3,30 @@
 
 use std::sync::LazyLock;
 
+use memchr::memchr;
 use regex::Regex;
 use serde::Deserialize;
 
-use super::tag_error::{RefusedPattern, TagError};
+use super::attributes::RefusedPattern;
 use crate::protocol::content_checks::pattern;
 use crate::protocol::mistake::{Problem, brief};
-use crate::protocol::{Kind, Mistake, RelPath, Warning, WarningKind};
+use crate::protocol::{Kind, Mistake, PathFault, RelPath, Warning, WarningKind};
+
+/// What is wrong with a block.
+pub(super) enum TagError {
+    /// A path is not inside the workspace. `given` is the value as it was sent.
+    PathOutside {
+        given: String,
+        fault: PathFault,
+    },
+    Problem(Problem),
+}
+
+impl From<Problem> for TagError {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
 
 #[derive(Deserialize)]
 struct PathTables {
@@ -63,8 +80,7 @@ pub(super) fn read(
     let mut suspected = suspect(text);
     refuse(suspected.as_deref(), text).map_err(unclear)?;
     // `\_` may be an escaped `_`, or a folder separator of Windows.
-    let [all, escaped, backslashes] = ["_", "\\_", "\\"].map(|sign| text.matches(sign).count());
-    if escaped > 0 && [all, backslashes] == [escaped; 2] {
+    if text.contains('\\') && !text.replace("\\_", "").contains(['\\', '_']) {
         let [one, other] = ["", "/"].map(|sign| brief(&text.replace('\\', sign)));
         let phrase =
             format!("may be '{one}' with escaped characters or '{other}' with \\ between folders");
@@ -143,13 +159,19 @@ fn refuse(letters: Option<&str>, sent: &str) -> Result<(), (Mistake, &'static st
 
 /// A path in lower case, with `/` as separator, without `_`, `-`, blanks and a leading `./`.
 fn letters(path: &str) -> String {
-    let mut letters = path.to_ascii_lowercase().replace('\\', "/");
+    let mut letters = path.replace('\\', "/");
+    letters.make_ascii_lowercase();
     letters.retain(|c| !matches!(c, '_' | '-' | ' '));
-    letters.trim_start_matches("./").to_owned()
+    letters.drain(..letters.len() - letters.trim_start_matches("./").len());
+    letters
 }
 
 /// A text without the pairs of marks that enclose it.
 fn undecorated(mut text: &str) -> &str {
+    // No mark begins with a letter, as nearly every path does.
+    if text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        return text;
+    }
     while let Some(inner) = TABLES.marks.iter().find_map(|(open, close)| {
         let inner = text.strip_prefix(open.as_str())?.strip_suffix(close.as_str())?;
         (!inner.is_empty()).then_some(inner)
@@ -161,7 +183,8 @@ fn undecorated(mut text: &str) -> &str {
 
 /// The text of a link that a chat made of a file name, if the target is the same name. None if there is no link.
 fn unlinked(text: &str) -> Result<Option<String>, (Mistake, &'static str)> {
-    let Some((before, rest)) = text.split_once("](") else { return Ok(None) };
+    let link = memchr(b']', text.as_bytes()).and_then(|_| text.split_once("]("));
+    let Some((before, rest)) = link else { return Ok(None) };
     let plain = || {
         let (folder, name) = before.rsplit_once('[')?;
         let (target, after) = rest.split_once(')')?;

@@ -119,25 +119,18 @@ impl<'t> MarkedLine<'t> {
     pub(super) fn new(text: &'t str, line: Range<usize>) -> Option<Self> {
         let Range { start: begin, end } = line;
         let raw = &text[begin..end];
+        let (lead, is_json, first_word, last_word) = (None, false, end, begin);
+        let line =
+            Self { text, begin, end, lead, markers: Vec::new(), is_json, first_word, last_word };
         if let Some(marker) = section_marker(raw, begin) {
-            let markers = vec![marker];
-            return Some(Self {
-                text,
-                begin,
-                end,
-                lead: None,
-                markers,
-                is_json: false,
-                first_word: end,
-                last_word: begin,
-            });
+            return Some(Self { markers: vec![marker], ..line });
         }
         if !may_have_marker(raw) {
             return None;
         }
         let (canonical, offsets) = canonical(raw);
         let mut markers = Vec::new();
-        let (mut first_word, mut last_word, mut word_from) = (end, begin, 0);
+        let (mut first_word, mut last_word, mut word_from) = (first_word, last_word, 0);
         let mut words = |from: usize, to: usize| {
             let Some(between) = canonical.get(from..to) else { return };
             if let Some(n) = between.find(char::is_alphanumeric) {
@@ -170,26 +163,17 @@ impl<'t> MarkedLine<'t> {
             if !is_end {
                 opened.insert(key.clone());
             }
-            let (at, end) = (offsets.begin(all.start), offsets.end(all.end));
-            markers.push(Marker {
-                key,
-                is_end,
-                is_own,
-                at: begin + at,
-                end: begin + end,
-                kind: sort,
-            });
+            let (at, end) = (begin + offsets.begin(all.start), begin + offsets.end(all.end));
+            markers.push(Marker { key, is_end, is_own, at, end, kind: sort });
         }
         words(word_from, canonical.len());
         (!markers.is_empty()).then_some(Self {
-            text,
-            begin,
-            end,
             lead: lexer::leading_decoration(raw).map(|lead| (begin + lead.length, lead.decoration)),
             markers,
-            is_json: is_json(raw),
+            is_json: self::is_json(raw),
             first_word,
             last_word,
+            ..line
         })
     }
 
@@ -322,8 +306,6 @@ fn wide_signs(bytes: &[u8]) -> impl Iterator<Item = usize> {
 
 /// A quick check whether a name of reasoning may follow a sign that can begin a marker.
 fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
-    const BEGINS: [&[u8; 3]; 11] =
-        [b"thi", b"tho", b"rea", b"ref", b"ana", b"ant", b"scr", b"beg", b"sta", b"end", b"cha"];
     if sign == b'&' {
         return matches!(rest.first(), Some(b'#' | b'l' | b'L'));
     }
@@ -331,10 +313,10 @@ fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
     let rest = &rest[rest.iter().take(8).take_while(|byte| is_blank(byte)).count()..];
     let name = rest.iter().take(20).take_while(|byte| byte.is_ascii_alphanumeric()).count();
     let next = rest.get(name).copied().unwrap_or_default();
-    let begin = &rest[..name.min(3)];
-    !next.is_ascii()
-        || next == b':'
-        || BEGINS.iter().any(|known| begin.eq_ignore_ascii_case(&known[..]))
+    let begin = rest[..name].first_chunk().map(|begin: &[u8; 3]| begin.map(|byte| byte | 0x20));
+    let begins =
+        [b"thi", b"tho", b"rea", b"ref", b"ana", b"ant", b"scr", b"beg", b"sta", b"end", b"cha"];
+    !next.is_ascii() || next == b':' || begin.is_some_and(|begin| begins.contains(&&begin))
 }
 
 /// Finds the end of reasoning in a body that nothing in the body opened. Markers with the key `but` do not count.

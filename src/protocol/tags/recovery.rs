@@ -144,15 +144,11 @@ impl Parser<'_> {
         let mut text = format!(
             "line {line} `{shown}` was ignored: results are written by the program that carries out the commands"
         );
-        let (mut tags, mut at) = (0, begin);
-        while at < below {
-            let end = self.line_end(at);
-            let tag = lexer::lex(self.text, at, end);
-            if let Some(tag) = tag.filter(|tag| tag.kind == TokenKind::Open) {
-                tags += 1;
-                self.missed_command |= tag.may_be_missed();
-            }
-            at = end + 1;
+        let mut tags = 0;
+        let is_tag = |token: &Token| token.kind == TokenKind::Open;
+        for tag in lexer::tokens(self.text, begin..below).filter(is_tag) {
+            tags += 1;
+            self.missed_command |= tag.may_be_missed();
         }
         if tags > 0 {
             text.push_str(&format!("; ignored with it: {}", count(tags, "tag")));
