@@ -157,7 +157,7 @@ impl Engine {
             if let Ok(file) = self.read(&path, 0)?
                 && file.path == path
             {
-                walk.list_too(path.as_str(), file.size);
+                walk.add_file(path.as_str(), file.size);
             }
         }
         Ok(())

@@ -95,7 +95,7 @@ impl Served {
         }
         let listed =
             workspace.list(path.as_ref()).map_err(|failure| with_path(sent, &failure.reason))?;
-        let entry = |entry: crate::workspace::Entry| FileEntry {
+        let entry = |entry: crate::workspace::FolderEntry| FileEntry {
             name: entry.name.to_string_lossy().into_owned(),
             is_dir: entry.is_dir,
             size: entry.size,

@@ -71,7 +71,7 @@ impl Overlay<'_> {
         let mut found: Vec<RelPath> = Vec::new();
         let own = split(path.as_str()).0;
         let mut left = SEARCHED_NAMES;
-        // The path's own folder first, since it can be deep.
+        // Search the path's own folder first, since it can be deep.
         let mut folders = VecDeque::from([own.to_owned()]);
         folders.extend((!own.is_empty()).then(String::new));
         while let Some(folder) = folders.pop_front().filter(|_| left > 0) {

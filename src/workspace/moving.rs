@@ -93,7 +93,7 @@ impl Workspace {
         let (folder, prefix) = self.open_folder(Some(real))?;
         let (mut files, mut folders, mut against) = (Vec::new(), Vec::new(), None);
         let mut all = String::new();
-        self.each_below(&folder, &prefix, EntryFilter::All, &mut |visited| {
+        self.visit_below(&folder, &prefix, EntryFilter::All, &mut |visited| {
             let (path, size) = match &visited {
                 Visited::File(file) => (file.path, Some(file.size)),
                 Visited::Folder(path) => (*path, None),

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use super::locate::{FinalLink, LocatedEntry, Location, already_exists, is_folder};
 use super::plan::digest;
 use super::{
-    Contents, EDIT_LIMIT, Workspace, changed, editable, nothing_left_out, read_up_to, regular,
+    Contents, EDIT_LIMIT, Workspace, changed, check_edit_size, refuse_elided_content, read_up_to, regular,
 };
 use crate::protocol::{Change, Detail, Digest, Existing, Failure, RelPath};
 
@@ -115,7 +115,7 @@ impl<'a> Overlay<'a> {
             }
             self.require_readable(path, &location)?;
             if existing.must_compare_with(content) {
-                nothing_left_out(
+                refuse_elided_content(
                     path,
                     content,
                     &self.contents(path, &location, EDIT_LIMIT)?.bytes,
@@ -139,7 +139,7 @@ impl<'a> Overlay<'a> {
         permit: bool,
     ) -> Result<(PlannedChange, Vec<u8>), Failure> {
         let location = self.resolve_for_write(path, FinalLink::Follow, permit)?;
-        editable(path, self.size(path, &location)?)?;
+        check_edit_size(path, self.size(path, &location)?)?;
         let old = self.contents(path, &location, EDIT_LIMIT)?.bytes;
         let (content, detail) = changed(&location.real, &old, change)?;
         Ok((PlannedChange { location, content: Some(content), detail }, old))
@@ -197,7 +197,7 @@ impl<'a> Overlay<'a> {
     pub fn stands(&self, path: &RelPath) -> Result<(), Failure> {
         match self.resolve(path, FinalLink::Follow) {
             Ok(location) if location.found.is_none() => Err(self.nothing_at(path)),
-            Err(failure) => self.workspace.start(path.into()).map(drop).map_err(|_| failure),
+            Err(failure) => self.workspace.list_root(path.into()).map(drop).map_err(|_| failure),
             Ok(_) => Ok(()),
         }
     }

@@ -72,7 +72,7 @@ pub(super) fn walk(told: WalkResult) -> Walk {
         one.count = counted(one.count);
         one.folder.strip_suffix('/').is_some_and(is_path)
     });
-    Walk::told(files, unreadable).leaving_out(counted(ignored_files), left_out)
+    Walk::from_files(files, unreadable).with_left_out(counted(ignored_files), left_out)
 }
 
 /// Whether a text can be the path of a file in a workspace, whatever its characters are.

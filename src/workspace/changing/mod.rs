@@ -277,7 +277,7 @@ fn nowhere(
     let last = (first + lines - 1).clamp(first, count_lines(old).max(first));
     let place =
         if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
-    let differs = match closest::differs_in_blanks(text, sought, first) {
+    let differs = match closest::equals_ignoring_blanks(text, sought, first) {
         true if words.are_json => {
             format!("; only the white space differs: {}", closest::as_json(text, first, lines))
         }

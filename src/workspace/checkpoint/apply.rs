@@ -330,7 +330,7 @@ impl PlanExecution<'_> {
     }
 
     fn set_mode(&mut self, path: &str, mode: u32) -> io::Result<()> {
-        let (folder, found) = self.workspace.stands_at(path)?;
+        let (folder, found) = self.workspace.entry(path)?;
         let name = if path.is_empty() { ".".into() } else { unescaped(split(path).1) };
         if found.is_dir() && FileStat::of(&found).mode != mode {
             set_mode(&folder, &name, mode)?;
@@ -346,7 +346,7 @@ impl PlanExecution<'_> {
             let now = was.and_then(|was| self.workspace.as_not_stored(path, was));
             now.is_some() && is_same(was, now.as_ref())
         };
-        if self.workspace.stands_at(&change.path).is_ok() {
+        if self.workspace.entry(&change.path).is_ok() {
             return if is(&change.path) { Ok(()) } else { Err(StepError::Conflict) };
         }
         if !is(from) {

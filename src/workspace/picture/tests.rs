@@ -88,7 +88,7 @@ fn each_file_is_listed_or_ignored_or_in_one_product() {
         "node_modules/x/y",
         "z/a",
     ];
-    let mut walk = Walk::of(paths.map(|path| (path, 1))).leaving_out(
+    let mut walk = Walk::of(paths.map(|path| (path, 1))).with_left_out(
         Count { files: 2, bytes: 3, is_whole: true },
         vec![left_out("z/dist/"), left_out("data/"), left_out("node_modules/x/out/")],
     );
@@ -96,7 +96,7 @@ fn each_file_is_listed_or_ignored_or_in_one_product() {
     for path in ["z/dist", "data/x", "node_modules/x/z", "y/dist/a"] {
         assert!(!is_ignored_product_file(&walk, path), "{path}");
     }
-    walk.list_too("z/dist/mine", 7);
+    walk.add_file("z/dist/mine", 7);
     let touched = ["node_modules/x/z", "node_modules/x/z", "node_modules/none", "z/a"];
     let all = ["a.rs", "node_modules.txt", "node_modules/ 13", "node_modules/x/z", "z/a"];
     assert_eq!(rows(&walk, &touched)[..5], all);

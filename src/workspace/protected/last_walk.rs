@@ -216,7 +216,7 @@ fn clear_new_set_ids(workspace: &Workspace, known: &Snapshot, walk: &Walk) -> Ve
 
 /// A regular file at an escaped path; None if there is none.
 fn file(workspace: &Workspace, folders: &mut FolderCache, path: &str) -> Option<ProtectedEntry> {
-    let (dir, found) = folders.stands_at(path).ok()?;
+    let (dir, found) = folders.entry(path).ok()?;
     let name = unescaped(split(path).1);
     let kind =
         |found| ProtectedScan::new(workspace).without_texts().no_folder(dir, &name, found, None);

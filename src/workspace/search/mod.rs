@@ -16,7 +16,7 @@ use super::list::{EntryFilter, ListRoot, Visited};
 use super::locate::not_found;
 use super::tree::lines_of;
 use super::walk::{EntryKind, Listed, Walk};
-use super::{Workspace, open_regular, regular};
+use super::{Workspace, open_regular, regular_size};
 use crate::protocol::{Detail, Failure, RelPath, Warning, WarningKind};
 use crate::text::{count, visible_line};
 use sink::{Hits, Matcher, SearchHits, Watched};
@@ -140,7 +140,7 @@ impl Workspace {
             files,
             shown,
         };
-        let (folder, prefix) = match self.start(path)? {
+        let (folder, prefix) = match self.list_root(path)? {
             ListRoot::Folder(folder, prefix) => (folder, prefix),
             ListRoot::File(spot) => {
                 let (size, kind) = match &spot.found {
@@ -152,7 +152,7 @@ impl Workspace {
             }
         };
         let (mut files, mut watch) = (Vec::new(), SearchBounds::new(terms));
-        self.each_below(&folder, &prefix, EntryFilter::All, &mut |visited| {
+        self.visit_below(&folder, &prefix, EntryFilter::All, &mut |visited| {
             match visited {
                 Visited::File(file) => files.push((file.path.to_owned(), file.size, file.kind)),
                 Visited::Unreadable(path) => watch.unreadable(path),
@@ -170,7 +170,7 @@ impl Workspace {
             }
         });
         let real = RelPath::parse(prefix.trim_end_matches('/')).ok();
-        let walk = Walk::told(files, Vec::new());
+        let walk = Walk::from_files(files, Vec::new());
         Ok((told(real, walk.files().len(), lines_of(&walk, prefix.len())), watch.warnings()))
     }
 
@@ -202,15 +202,15 @@ impl Workspace {
             too_long: Vec::new(),
             cut: false,
         };
-        match self.start(path)? {
+        match self.list_root(path)? {
             ListRoot::Folder(folder, prefix) => {
                 let is_gits = prefix.split('/').any(|name| name.eq_ignore_ascii_case(".git"));
                 let which = if is_gits { EntryFilter::All } else { EntryFilter::NotIgnored };
-                self.each_below(&folder, &prefix, which, &mut |visited| search.visit(&visited));
+                self.visit_below(&folder, &prefix, which, &mut |visited| search.visit(&visited));
             }
             ListRoot::File(spot) => {
                 let found = spot.found.as_ref().ok_or_else(|| not_found(&spot.real))?;
-                let (path, size) = (spot.real.as_str(), regular(&spot.real, found)?.len());
+                let (path, size) = (spot.real.as_str(), regular_size(&spot.real, found)?);
                 let _ = search.file(path, size, || {
                     open_regular(&spot.folder, OsStr::new(&spot.name)).map(File::into_std)
                 });
