@@ -17,7 +17,7 @@ use crate::session::{SecretFile, Session};
 use crate::settings::{Config, Policy};
 use crate::watch::Stop;
 use crate::workspace::Contents;
-use crate::workspace::picture::is_ignored_product_file;
+use crate::workspace::overview::is_ignored_product_file;
 use crate::workspace::walk::Walk;
 
 /// The largest file that is read completely so that the version of some of its lines is known, in bytes.

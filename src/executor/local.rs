@@ -17,7 +17,9 @@ use crate::settings::SandboxMode;
 use crate::workspace::checkpoint::Recorder;
 use crate::workspace::protected::{ProtectionHandle, Snapshot};
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look, MovePlan, Plan, READ_LIMIT, READ_ROOM, Terms, Workspace};
+use crate::workspace::{
+    Contents, MovePlan, PathFacts, Plan, READ_LIMIT, READ_ROOM, SearchOptions, Workspace,
+};
 
 /// The workspace on this machine.
 pub struct LocalExecutor<'a> {
@@ -257,7 +259,7 @@ impl Executor for LocalExecutor<'_> {
         }
         match operation {
             Operation::List { .. } | Operation::Search { .. } => {
-                let terms = Terms::new(self.readable, self.interrupted);
+                let terms = SearchOptions::new(self.readable, self.interrupted);
                 let done = find(self.workspace, operation, &terms);
                 self.noticed = done.warnings;
                 Ok(done.detail)
@@ -332,16 +334,16 @@ impl Executor for LocalExecutor<'_> {
         Ok(self.workspace.as_is().read_part(path, part))
     }
 
-    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
-        Ok(self.workspace.as_is().look(operation))
+    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>> {
+        Ok(self.workspace.as_is().path_facts(operation))
     }
 
-    fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
-        Ok(self.workspace.as_is().place_of(operation))
+    fn resolved_path(&self, operation: &Operation) -> Result<Option<RelPath>> {
+        Ok(self.workspace.as_is().resolved_path(operation))
     }
 
-    fn standing(&self, operation: &Operation) -> Result<Option<Digest>> {
-        Ok(self.workspace.as_is().standing(operation))
+    fn content_digest(&self, operation: &Operation) -> Result<Option<Digest>> {
+        Ok(self.workspace.as_is().content_digest(operation))
     }
 
     fn left(&mut self, effect: &Effect, _: &Operation) -> Result<Left> {
@@ -390,7 +392,7 @@ fn left_of_move(effect: &MoveEffect, workspace: &Workspace) -> Left {
 }
 
 /// What a look into the workspace comes to, and what is to be told beside it.
-pub fn find(workspace: &Workspace, operation: &Operation, terms: &Terms) -> Done {
+pub fn find(workspace: &Workspace, operation: &Operation, terms: &SearchOptions) -> Done {
     let found = match operation {
         Operation::List { path } => workspace.list_below(path.as_ref(), terms),
         Operation::Search { pattern, path } => workspace.search(pattern, path.as_ref(), terms),

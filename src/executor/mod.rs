@@ -24,10 +24,10 @@ use crate::workspace::checkpoint::CheckpointNote;
 use crate::workspace::protected::Snapshot;
 use crate::workspace::walk::Walk;
 
-pub use crate::workspace::Look;
+pub use crate::workspace::PathFacts;
 pub use local::{LocalExecutor, find, left_on_disk};
 pub use opaque::OpaquePreview;
-pub use preview::{PreviewExecutor, Rewritten, Standing};
+pub use preview::{FileState, PreviewExecutor, PreviewedChange};
 pub use remote::{Guest, Terms};
 
 /// What is told of before it is built upon.
@@ -100,16 +100,16 @@ pub trait Executor {
     }
     /// What can be told of the path of a file operation, before anything is done there; None for
     /// other operations.
-    fn look(&self, operation: &Operation) -> Result<Option<Look>>;
+    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>>;
     /// Where the path of a file operation leads, or that of the folder of a command, links resolved:
     /// what an approval means by it. None where there is no path, it leads to the root itself, or
     /// out of reach.
-    fn place_of(&self, _operation: &Operation) -> Result<Option<RelPath>> {
+    fn resolved_path(&self, _operation: &Operation) -> Result<Option<RelPath>> {
         Ok(None)
     }
     /// The digest of what stands where a file operation would change something; None for other
     /// operations, and where nothing stands.
-    fn standing(&self, _operation: &Operation) -> Result<Option<Digest>> {
+    fn content_digest(&self, _operation: &Operation) -> Result<Option<Digest>> {
         Ok(None)
     }
     /// What became of something that was begun before deaddrop was stopped, and of which nothing else

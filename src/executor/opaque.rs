@@ -9,7 +9,7 @@ use crate::protocol::{Detail, Effect, Failure, Operation, Part, Reading, RelPath
 use crate::text::named;
 use crate::workspace::protected::ProtectedNames;
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look, check};
+use crate::workspace::{Contents, PathFacts, check_pattern};
 
 /// Previews operations in a guest that is not asked.
 pub struct OpaquePreview {
@@ -49,7 +49,7 @@ impl Executor for OpaquePreview {
             Operation::Read { path, reading: Reading::Now(_) } => format!("read '{path}'"),
             Operation::Move { path, to } => format!("move '{path}' to '{to}'"),
             Operation::List { .. } => "list files".to_owned(),
-            Operation::Search { pattern, .. } => match check(pattern) {
+            Operation::Search { pattern, .. } => match check_pattern(pattern) {
                 Err(failure) => return Ok(failure.into()),
                 Ok(()) => format!("search for {}", named(pattern)),
             },
@@ -72,7 +72,7 @@ impl Executor for OpaquePreview {
         Ok(Ok(Part::default()))
     }
 
-    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
+    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>> {
         Ok(operation.path().map(|path| {
             let to = match operation {
                 Operation::Move { to, .. } => Some(to),
@@ -80,7 +80,7 @@ impl Executor for OpaquePreview {
             };
             let is_protected = |path: &RelPath| self.protected.name_in(path).is_some();
             let protected = is_protected(path) || to.is_some_and(is_protected);
-            Look { protected, ..Look::default() }
+            PathFacts { protected, ..PathFacts::default() }
         }))
     }
 

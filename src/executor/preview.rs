@@ -10,9 +10,9 @@ use crate::protocol::{
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look, READ_LIMIT, READ_ROOM, Workspace, check};
+use crate::workspace::{Contents, PathFacts, READ_LIMIT, READ_ROOM, Workspace, check_pattern};
 
-pub use crate::workspace::overlay::{Rewritten, Standing};
+pub use crate::workspace::overlay::{FileState, PreviewedChange};
 
 /// A workspace seen through changes that were not made.
 pub struct PreviewExecutor<'a> {
@@ -23,7 +23,7 @@ pub struct PreviewExecutor<'a> {
     /// The step that is performed, counted from 0.
     step: usize,
     /// The files that would have been changed when a command would run.
-    changes: Vec<Rewritten>,
+    changes: Vec<PreviewedChange>,
     /// As for [`LocalExecutor`](super::LocalExecutor).
     pub read_limit: u64,
     /// As for [`LocalExecutor`](super::LocalExecutor).
@@ -45,7 +45,7 @@ impl<'a> PreviewExecutor<'a> {
     }
 
     /// The files that would be changed: before each command, which may use them as they are then, and at the end.
-    pub fn rewritten(mut self) -> Vec<Rewritten> {
+    pub fn rewritten(mut self) -> Vec<PreviewedChange> {
         self.changes.append(&mut self.overlay.take_changes());
         self.changes
     }
@@ -95,7 +95,7 @@ impl<'a> PreviewExecutor<'a> {
                 Ok(Detail::Unknown { reason: format!("would list {}", below(path.as_ref())) })
             }
             Operation::Search { pattern, path } => {
-                check(pattern)?;
+                check_pattern(pattern)?;
                 self.stands(path.as_ref())?;
                 let reason =
                     format!("would search {} for {}", below(path.as_ref()), named(pattern));
@@ -124,7 +124,7 @@ impl<'a> PreviewExecutor<'a> {
                 }
                 let by_step = Some(self.step + 1);
                 let changes = self.overlay.take_changes().into_iter();
-                self.changes.extend(changes.map(|change| Rewritten { by_step, ..change }));
+                self.changes.extend(changes.map(|change| PreviewedChange { by_step, ..change }));
                 self.after = Some("a command");
                 Ok(Detail::Unknown { reason: format!("would run {}", named(&run.command)) })
             }
@@ -177,16 +177,16 @@ impl Executor for PreviewExecutor<'_> {
         Ok(self.overlay.read_part(path, part))
     }
 
-    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
-        Ok(self.overlay.look(operation))
+    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>> {
+        Ok(self.overlay.path_facts(operation))
     }
 
-    fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
-        Ok(self.overlay.place_of(operation))
+    fn resolved_path(&self, operation: &Operation) -> Result<Option<RelPath>> {
+        Ok(self.overlay.resolved_path(operation))
     }
 
-    fn standing(&self, operation: &Operation) -> Result<Option<Digest>> {
-        Ok(self.overlay.standing(operation))
+    fn content_digest(&self, operation: &Operation) -> Result<Option<Digest>> {
+        Ok(self.overlay.content_digest(operation))
     }
 
     fn left(&mut self, _: &Effect, _: &Operation) -> Result<Left> {

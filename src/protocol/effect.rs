@@ -57,7 +57,7 @@ pub struct MoveEffect {
 /// What a move would affect.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct MoveLook {
+pub struct MoveFacts {
     /// The new path, after symbolic links on the way were resolved; None if it is unknown.
     pub to: Option<RelPath>,
     /// The files below a folder, with paths relative to it and sizes in bytes. A folder with too many is not moved.
@@ -99,7 +99,7 @@ pub struct LeftOut {
 
 /// What can be told of a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
+pub struct PathFacts {
     /// Where it leads, links resolved; None where that cannot be told, or is out of reach.
     pub real: Option<RelPath>,
     /// The size of the regular file that stands there.
@@ -107,7 +107,7 @@ pub struct Look {
     /// Whether the path, as it was asked for or as it really is, has a protected name in it.
     pub protected: bool,
     /// What a move would take with it, and where to; None of other operations.
-    pub moved: Option<Box<MoveLook>>,
+    pub moved: Option<Box<MoveFacts>>,
 }
 
 /// Identifies the content of a file: 32 hexadecimal digits.

@@ -24,7 +24,7 @@ pub use content_checks::diff::diff_line;
 pub use content_checks::elision;
 pub(crate) use content_checks::{is_code, may_be_patch};
 pub use effect::{
-    Count, Digest, Effect, EntryKind, FileEffect, LeftOut, Look, MoveEffect, MoveLook,
+    Count, Digest, Effect, EntryKind, FileEffect, LeftOut, MoveEffect, MoveFacts, PathFacts,
 };
 pub use file_version::{Excerpt, FileVersion, Fresh, FuzzyMatch, Likeness, Revision};
 pub use mistake::{Invalid, Mistake, Warning, WarningKind, code};

@@ -71,7 +71,8 @@ impl Served {
         let refused = self.refused(&operation, Grant::default(), &executor).map_err(cannot)?;
         refused.map_or(Ok(()), |failure| Err(failed(&failure)))?;
         // To look for repositories, all of the root may have to be walked.
-        let look = if self.guarded { executor.look(&operation).map_err(cannot)? } else { None };
+        let look =
+            if self.guarded { executor.path_facts(&operation).map_err(cannot)? } else { None };
         if look.is_some_and(|look| look.protected) {
             return Err(RpcError::internal(format!(
                 "Path is protected: '{}' is only written by hand, since others act on such files: those of the names in the setting protected_names, and what git obeys elsewhere",

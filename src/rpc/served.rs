@@ -212,7 +212,7 @@ impl Service for Served {
             Method::ListDir(ListDir { path }) => self.list_dir(&path).map(Given::Entries),
             Method::About(asked) => self.about(asked).map(Given::About),
             Method::Walk => self.walked().map(Given::Walked),
-            Method::Look(asked) => Ok(Given::Looked(self.looked(&asked))),
+            Method::PathFacts(asked) => Ok(Given::Looked(self.looked(&asked))),
             Method::Read(asked) => self.contents(&asked).map(Given::Contents),
             Method::Find(asked) => self.found_there(&asked).map(Given::Found),
             Method::Step(asked) => self.step(&asked).map(Given::Step),

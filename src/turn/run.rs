@@ -223,7 +223,7 @@ impl RunningTurn<'_, '_> {
         let mut edit = Cow::Borrowed(operation);
         if let Operation::Edit { change: Change::Lines { start, end, .. }, .. } = operation
             && !self.seen.is_empty()
-            && let Some(path) = self.executor.place_of(operation)?
+            && let Some(path) = self.executor.resolved_path(operation)?
             && let Some(version) = self.seen.get(&path, (*start, *end))
             && let Operation::Edit { change: Change::Lines { seen, .. }, .. } = edit.to_mut()
         {

@@ -48,7 +48,8 @@ pub(super) fn equals_ignoring_blanks(bytes: &[u8], text: &str, first: usize) -> 
 /// escaped.
 pub(super) fn as_json(bytes: &[u8], first: usize, lines: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let part: String = text.split_inclusive('\n').skip(first - 1).take(lines.min(MAX_JSON_LINES)).collect();
+    let part: String =
+        text.split_inclusive('\n').skip(first - 1).take(lines.min(MAX_JSON_LINES)).collect();
     let json = serde_json::Value::from(part).to_string();
     let escaped = |c: char| match c {
         ' ' => " ".to_owned(),

@@ -1,4 +1,4 @@
-//! Paths that lead to folders, which need no name of their own: a link may end in `..`.
+//! Resolves paths that lead to folders. Such a path can resolve to the root, since a link may end in `..`.
 
 use std::path::PathBuf;
 
@@ -12,9 +12,9 @@ use super::overlay::Overlay;
 use crate::protocol::{Failure, Operation, RelPath};
 
 impl Overlay<'_> {
-    /// Where the path of a file operation leads, or that of the folder of a command, links resolved.
-    /// None where there is no path, it leads to the root itself, or out of reach.
-    pub fn place_of(&self, operation: &Operation) -> Option<RelPath> {
+    /// The path of a file operation, or of a command's working directory, with links resolved. None if there is no
+    /// path, or it leads to the root or cannot be resolved.
+    pub fn resolved_path(&self, operation: &Operation) -> Option<RelPath> {
         let (path, last) = match operation {
             Operation::Run(run) => (run.cwd.as_ref()?, FinalLink::Follow),
             _ => path_of(operation)?,
@@ -25,7 +25,7 @@ impl Overlay<'_> {
         }
     }
 
-    /// Whether `path` leads to a folder, be it through a link.
+    /// Whether `path` leads to a folder, directly or through links.
     pub(super) fn leads_to_folder(&self, path: &RelPath) -> bool {
         match self.walk_to(path, FinalLink::Follow) {
             Ok(Arrival::Folder(_)) => true,
@@ -36,7 +36,7 @@ impl Overlay<'_> {
 }
 
 impl Workspace {
-    /// The folder that `path` names, free of links: what is handed to somebody else.
+    /// The absolute path of a folder, without links, for use by other programs.
     pub fn folder(&self, path: &RelPath) -> Result<PathBuf, Failure> {
         let location = match self.as_is().walk_to(path, FinalLink::Follow)? {
             Arrival::Folder(names) => return Ok(self.path.join(names.join("/"))),
@@ -50,18 +50,18 @@ impl Workspace {
                 "'{path}' is not a folder: name one, or none for the workspace's root"
             ))),
             None => {
-                let meant = self.as_is().guess_folder(path);
-                let meant = meant.map(|meant| format!(" (did you mean '{meant}'?)"));
+                let guess = self.as_is().guess_folder(path);
+                let guess = guess.map(|guess| format!(" (did you mean '{guess}'?)"));
                 Err(Failure::execution(format!(
-                    "No folder '{path}' in the workspace{}: make it first, or name one that exists",
-                    meant.unwrap_or_default()
+                    "No folder '{path}' in the workspace{}: create it first, or name one that exists",
+                    guess.unwrap_or_default()
                 )))
             }
         }
     }
 
-    /// The folder that `path` names, or the root, open; and its path from the root, free of links, with a `/` at
-    /// the end: that of the root is empty.
+    /// Opens a folder, or the root; also returns its path from the root without links, with a `/` at the end (empty
+    /// for the root).
     pub(super) fn open_folder(&self, path: Option<&RelPath>) -> Result<(Dir, String), Failure> {
         let root = self.root.try_clone();
         let root = root.map_err(|e| Failure::execution(format!("Cannot open the root: {e}")))?;
@@ -85,7 +85,7 @@ impl Workspace {
         let mut folder = root;
         for name in &names {
             folder = folder.open_dir_nofollow(name).map_err(|e| failed("open", path, &e))?;
-            let opened = folder.dir_metadata().map_err(|e| failed("look at", path, &e))?;
+            let opened = folder.dir_metadata().map_err(|e| failed("inspect", path, &e))?;
             self.refuse_opened(&folder, name, &opened, path)?;
         }
         Ok((folder, names.iter().map(|name| format!("{name}/")).collect()))

@@ -206,7 +206,10 @@ impl Lister<'_> {
             let above = &prefix[..at];
             let entries = folder.entries(&mut self.buffer, usize::MAX).unwrap_or_default();
             rules = self.rules_in(&folder, above, rules.as_ref(), &entries).or(rules);
-            if rules.as_ref().is_some_and(|rules: &Arc<IgnoreRules>| rules.ignores(above, name, true)) {
+            if rules
+                .as_ref()
+                .is_some_and(|rules: &Arc<IgnoreRules>| rules.ignores(above, name, true))
+            {
                 return None;
             }
             folder = folder.child(name.as_bytes()).ok()?;
@@ -234,8 +237,11 @@ impl Lister<'_> {
         depth: usize,
         visit: Visit,
     ) -> ControlFlow<()> {
-        let entries =
-            if depth > MAX_DEPTH { None } else { folder.entries(&mut self.buffer, usize::MAX).ok() };
+        let entries = if depth > MAX_DEPTH {
+            None
+        } else {
+            folder.entries(&mut self.buffer, usize::MAX).ok()
+        };
         let Some(mut entries) = entries else {
             return visit(Visited::Unreadable(shown_folder(prefix)));
         };

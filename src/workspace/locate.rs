@@ -194,7 +194,7 @@ impl Overlay<'_> {
         let location = self.resolve(path, last)?;
         if !permit {
             self.workspace.refuse_protected(path, &location.real)?;
-            self.refuse_obeyed(path, &location)?;
+            self.refuse_git_configuration(path, &location)?;
         }
         Ok(location)
     }
@@ -216,7 +216,8 @@ impl Overlay<'_> {
             let here = held.last().map_or(Some(&workspace.root), |(_, dir)| dir.as_ref());
             let at_end = todo.is_empty();
             let cover = self.cover(|| joined(&held, &name));
-            let Some(found) = look(here, &name, cover).map_err(|e| failed("look at", path, &e))?
+            let Some(found) =
+                inspect(here, &name, cover).map_err(|e| failed("inspect", path, &e))?
             else {
                 let mut missing: Vec<String> = std::iter::once(name).chain(todo).collect();
                 if missing.iter().any(|part| part == "..") {
@@ -291,7 +292,11 @@ impl Overlay<'_> {
 }
 
 /// The entry `name` in the folder `here`, as seen through the overlay's `cover`.
-fn look(here: Option<&Dir>, name: &str, cover: Option<Cover>) -> io::Result<Option<LocatedEntry>> {
+fn inspect(
+    here: Option<&Dir>,
+    name: &str,
+    cover: Option<Cover>,
+) -> io::Result<Option<LocatedEntry>> {
     let on_disk = match (here, cover) {
         (_, Some(Cover::File)) => return Ok(Some(LocatedEntry::File)),
         (_, Some(Cover::Gone)) | (None, None) => return Ok(None),

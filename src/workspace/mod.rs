@@ -20,8 +20,8 @@ mod modes;
 mod moving;
 mod names;
 pub mod overlay;
+pub mod overview;
 pub mod part;
-pub mod picture;
 mod plan;
 mod process;
 pub(crate) mod products;
@@ -45,7 +45,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt};
 
 use crate::error::{Error, Result};
-pub use crate::protocol::Look;
+pub use crate::protocol::PathFacts;
 use crate::protocol::{Failure, Lines, Mistake, RelPath, elision};
 use crate::secrets;
 use crate::text::visible_line;
@@ -58,7 +58,7 @@ pub use names::unescaped;
 use overlay::Overlay;
 pub use plan::Plan;
 use protected::ProtectedNames;
-pub use search::{Terms, check};
+pub use search::{SearchOptions, check_pattern};
 pub use tree::lines_of;
 use walk::Walk;
 
@@ -82,7 +82,7 @@ pub struct Workspace {
     /// The names that only the person may write.
     protected: ProtectedNames,
     /// Whether files outside `.git` that configure git are protected, too.
-    git_obeys: bool,
+    protects_git: bool,
     /// The repositories found by the last walk.
     repositories: Mutex<Option<repository::FoundRepositories>>,
 }
@@ -134,9 +134,9 @@ impl Workspace {
             }
         }
         let protected = ProtectedNames::new(protected);
-        let git_obeys = protected.name_of(".git").is_some();
+        let protects_git = protected.name_of(".git").is_some();
         let repositories = Mutex::default();
-        Ok(Self { repositories, git_obeys, root, path, state: inside, state_ids, protected })
+        Ok(Self { repositories, protects_git, root, path, state: inside, state_ids, protected })
     }
 
     /// Whether the open folder is still at its path.
@@ -185,14 +185,10 @@ impl Workspace {
 }
 
 /// Fails if a line of the new content is a placeholder for lines that the file would lose.
-pub(crate) fn refuse_elided_content(
-    path: &RelPath,
-    new: &[u8],
-    old: &[u8],
-) -> Result<(), Failure> {
+pub(crate) fn refuse_elided_content(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failure> {
     let Ok(new) = std::str::from_utf8(new) else { return Ok(()) };
     let Some((_, line, text)) = elision::left_out([(new, old)], old, path) else { return Ok(()) };
-    let instead = "Send all of the file, or an edit of the lines that change (where it is meant as it is, write it with a command)";
+    let instead = "Send all of the file, or an edit of the lines that change (if it is meant literally, write it with a command)";
     Err(lines_left_out(path, &format!("Line {line} of the new content"), text, instead))
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::executor::{Executor, Left, WriteAhead, fault_of, lost, shorter_than_asked, told};
 use crate::policy::Grant;
 use crate::protocol::jsonrpc::{
-    Done, FindParams, LookParams, LookResult, READ_LIMIT, ResultParams, RpcError, State,
+    Done, FindParams, PathFactsParams, PathFactsResult, READ_LIMIT, ResultParams, RpcError, State,
     StepParams, without_content,
 };
 use crate::protocol::{
@@ -15,7 +15,7 @@ use crate::protocol::{
     WarningKind,
 };
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look, MOVED_FILES};
+use crate::workspace::{Contents, MOVED_FILES, PathFacts};
 
 /// Carries out the operations of a turn in a guest.
 pub(super) struct RemoteExecutor<'a> {
@@ -25,7 +25,7 @@ pub(super) struct RemoteExecutor<'a> {
     step: usize,
     noticed: Vec<Warning>,
     /// What was looked at last for this step, and what the guest told of it.
-    looked: RefCell<Option<(LookParams, LookResult)>>,
+    looked: RefCell<Option<(PathFactsParams, PathFactsResult)>>,
 }
 
 impl<'a> RemoteExecutor<'a> {
@@ -38,8 +38,8 @@ impl<'a> RemoteExecutor<'a> {
     }
 
     /// What the guest tells of an operation: the same is asked for once before a step.
-    fn look_at(&self, operation: &Operation, standing: bool) -> Result<LookResult> {
-        let asked = LookParams { operation: without_content(operation), standing };
+    fn look_at(&self, operation: &Operation, standing: bool) -> Result<PathFactsResult> {
+        let asked = PathFactsParams { operation: without_content(operation), standing };
         let known = self
             .looked
             .take()
@@ -47,7 +47,7 @@ impl<'a> RemoteExecutor<'a> {
         let (asked, looked) = match known {
             Some(known) => known,
             None => {
-                let looked: LookResult = self.guest.ask("look", &asked)?;
+                let looked: PathFactsResult = self.guest.ask("look", &asked)?;
                 (asked, looked)
             }
         };
@@ -223,7 +223,7 @@ impl Executor for RemoteExecutor<'_> {
         self.guest.read_part(path, part)
     }
 
-    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
+    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>> {
         if operation.path().is_none() {
             return Ok(None);
         }
@@ -242,7 +242,7 @@ impl Executor for RemoteExecutor<'_> {
         Ok(Some(look))
     }
 
-    fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
+    fn resolved_path(&self, operation: &Operation) -> Result<Option<RelPath>> {
         match operation {
             Operation::Run(run) if run.cwd.is_none() => Ok(None),
             Operation::Message { .. } | Operation::Done { .. } => Ok(None),
@@ -250,7 +250,7 @@ impl Executor for RemoteExecutor<'_> {
         }
     }
 
-    fn standing(&self, operation: &Operation) -> Result<Option<Digest>> {
+    fn content_digest(&self, operation: &Operation) -> Result<Option<Digest>> {
         match operation {
             Operation::Create { .. }
             | Operation::Edit { .. }

@@ -9,8 +9,8 @@ use crate::workspace::walk::{Count, LeftOut, Walk};
 const ROOM: usize = 32 << 10;
 
 fn listed(walk: &Walk, touched: &[&str], room: usize) -> String {
-    let picture = Picture::of(walk, touched);
-    Listing::new(&picture, Dialect::Tags, touched).render(room, str::len)
+    let overview = Overview::of(walk, touched);
+    Listing::new(&overview, Dialect::Tags, touched).render(room, str::len)
 }
 
 fn walk_of(paths: &[String]) -> Walk {
@@ -82,7 +82,8 @@ fn an_empty_listing_says_why() {
 #[test]
 fn what_cannot_be_read_is_named_within_bounds() {
     let folders: Vec<String> = (0..1000).map(|n| format!("d{n:03}/")).collect();
-    let told = listed(&Walk::from_files([("a".to_owned(), 1, EntryKind::File)], folders), &[], ROOM);
+    let told =
+        listed(&Walk::from_files([("a".to_owned(), 1, EntryKind::File)], folders), &[], ROOM);
     assert_eq!(told.lines().count(), 1 + UNREADABLE + 1 + 2);
     assert!(
         told.contains("  d019/ (cannot be read)\n  … and 978 more (cannot be read)\n  d998/ (")
@@ -156,9 +157,9 @@ proptest! {
         prop_assert!(listing.len() <= room.max(NOT_LISTED.len()), "{} of {room}: {listing}", listing.len());
         prop_assert!(listing.ends_with('\n') && listing.lines().all(|line| line.starts_with("  ")));
         prop_assert_eq!(&listing, &listed(&walk, &touched, room));
-        let picture = Picture::of(&walk, &touched);
-        prop_assert!(picture.files().any(|file| file.path == touched[0]));
-        if listing != NOT_LISTED && !listing.contains("build products") && picture.len() == paths.len() {
+        let overview = Overview::of(&walk, &touched);
+        prop_assert!(overview.files().any(|file| file.path == touched[0]));
+        if listing != NOT_LISTED && !listing.contains("build products") && overview.len() == paths.len() {
             prop_assert_eq!(told(&listing), paths.len() as u64);
         }
         if room == ROOM {
@@ -167,7 +168,7 @@ proptest! {
         }
         // What begins with a product's name belongs to it, unless it was touched.
         let within = |path: &&String| path.starts_with("node_modules/") && **path != touched[0];
-        prop_assert!(paths.iter().filter(within).all(|path| picture.find(path).is_none()));
+        prop_assert!(paths.iter().filter(within).all(|path| overview.find(path).is_none()));
     }
 }
 

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::RpcError;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{
-    Change, Content, Count, Detail, Digest, EntryKind, Failure, LeftOut, Lines, Look, Operation,
-    Part, Reading, RelPath, Warning,
+    Change, Content, Count, Detail, Digest, EntryKind, Failure, LeftOut, Lines, Operation, Part,
+    PathFacts, Reading, RelPath, Warning,
 };
 
 /// The version of these methods. A guest of another version is refused.
@@ -71,7 +71,7 @@ pub struct WalkResult {
 
 /// The parameters of `look`: an operation that is about to be carried out, see [`without_content`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LookParams {
+pub struct PathFactsParams {
     pub operation: Operation,
     /// Whether the digest of what is there is wanted.
     #[serde(default)]
@@ -80,10 +80,10 @@ pub struct LookParams {
 
 /// The result of `look`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LookResult {
+pub struct PathFactsResult {
     /// As [`crate::executor::Executor::look`].
-    pub look: Option<Look>,
-    /// As [`crate::executor::Executor::place_of`].
+    pub look: Option<PathFacts>,
+    /// As [`crate::executor::Executor::resolved_path`].
     pub place: Option<RelPath>,
     /// As [`crate::executor::Executor::standing`], if it was wanted.
     pub standing: Option<Digest>,
@@ -196,7 +196,7 @@ impl ReadResult {
     }
 }
 
-/// Returns an operation without the content that it would write, for [`LookParams`].
+/// Returns an operation without the content that it would write, for [`PathFactsParams`].
 #[must_use]
 pub fn without_content(operation: &Operation) -> Operation {
     let mut operation = operation.clone();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AboutParams, FindParams, Key, LookParams, ReadParams, Request, ResultParams, RpcError,
+    AboutParams, FindParams, Key, PathFactsParams, ReadParams, Request, ResultParams, RpcError,
     StepParams,
 };
 
@@ -31,8 +31,8 @@ pub enum Method {
     About(AboutParams),
     /// `walk` lists all files of the workspace: [`WalkResult`](super::WalkResult).
     Walk,
-    /// `look` inspects the path of an operation before it is carried out: [`LookResult`](super::LookResult).
-    Look(Box<LookParams>),
+    /// `look` inspects the path of an operation before it is carried out: [`PathFactsResult`](super::PathFactsResult).
+    PathFacts(Box<PathFactsParams>),
     /// `read` returns a file's first bytes or some of its lines: [`ReadResult`](super::ReadResult).
     Read(ReadParams),
     /// `find` lists or searches files: the answer is [`Done`](super::Done).
@@ -93,7 +93,7 @@ impl Method {
             "list_dir" => Self::ListDir(read(params)?),
             "about" => Self::About(read(params)?),
             "walk" => read(params).map(|IgnoredAny| Self::Walk)?,
-            "look" => Self::Look(Box::new(read(params)?)),
+            "look" => Self::PathFacts(Box::new(read(params)?)),
             "read" => Self::Read(read(params)?),
             "find" => Self::Find(Box::new(read(params)?)),
             "step" => Self::Step(Box::new(read(params)?)),

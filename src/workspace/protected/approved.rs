@@ -32,7 +32,7 @@ impl Protection {
             }
             Effect::Command | Effect::Guest { .. } => Vec::new(),
         };
-        all.retain(|approved| workspace.is_kept(&approved.path));
+        all.retain(|approved| workspace.is_protected(&approved.path));
         if all.is_empty() {
             return None;
         }
@@ -68,7 +68,7 @@ impl Snapshot {
         let names: Vec<String> = path.components().map(|name| escaped(name.as_bytes())).collect();
         let is_protected = |name: &str| workspace.protected.name_of(name).is_some();
         let protected = path.components().position(is_protected);
-        let git = workspace.obeyed_around(path);
+        let git = workspace.git_configuration_around(path);
         let Some(at) = protected.or(git.map(|(at, _)| at)) else { return };
         let is_named = protected.is_none() && git.is_some_and(|(_, is_named)| is_named);
         // What lies above a place that a setting leads to is not compared.

@@ -85,7 +85,7 @@ impl Snapshot {
         let obeyed = walk
             .places(PlaceKind::Bare)
             .chain(walk.places(PlaceKind::Ignored))
-            .filter(|_| workspace.git_obeys);
+            .filter(|_| workspace.protects_git);
         let watched: BTreeSet<&str> = self.folders.iter().map(|folder| &*folder.path).collect();
         for path in walk.places(PlaceKind::Repository).chain(obeyed) {
             if !watched.contains(path) && is_compared(path) {

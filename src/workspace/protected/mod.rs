@@ -164,7 +164,7 @@ impl MissingRepository {
 
 impl Snapshot {
     fn take(workspace: &Workspace, walk: &Walk) -> Self {
-        let bare = walk.places(PlaceKind::Bare).filter(|_| workspace.git_obeys);
+        let bare = walk.places(PlaceKind::Bare).filter(|_| workspace.protects_git);
         let repositories: BTreeSet<&str> = walk.places(PlaceKind::Repository).chain(bare).collect();
         let is_further = |path: &&str| !path.is_empty() && !workspace.is_below_one(path);
         let mut repositories: Vec<&str> = repositories.into_iter().filter(is_further).collect();
@@ -176,7 +176,7 @@ impl Snapshot {
         let left_alone = left_alone.take(LEFT_ALONE).map(str::to_owned).collect();
 
         let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        let git = workspace.git_references(walk.obeyed().map(shown));
+        let git = workspace.git_references(walk.git_folders().map(shown));
         let places = git.places.iter().map(|path| escaped(path.as_bytes()));
         for path in places.chain(git.among(walk)).filter(|path| !workspace.is_below_one(path)) {
             let (folder, name) = split(&path);

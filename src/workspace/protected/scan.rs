@@ -99,7 +99,7 @@ impl<'a> ProtectedScan<'a> {
             // What git's settings lead to can still be made, along with the folders on the way.
             return Some(std::mem::take(&mut self.found)).filter(|found| !found.named.is_empty());
         };
-        let is_bare_now = self.workspace.git_obeys && is_bare_repository(&folder);
+        let is_bare_now = self.workspace.protects_git && is_bare_repository(&folder);
         let is_bare = is_bare.unwrap_or(is_bare_now);
         self.found.is_bare = Some(is_bare_now);
         for name in names(&folder)? {

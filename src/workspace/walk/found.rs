@@ -148,7 +148,7 @@ impl Walk {
     }
 
     /// The folders whose settings git follows: those with a `.git`, and those that it could take for repositories.
-    pub(in super::super) fn obeyed(&self) -> impl Iterator<Item = &str> {
+    pub(in super::super) fn git_folders(&self) -> impl Iterator<Item = &str> {
         self.places(PlaceKind::Repository).chain(self.places(PlaceKind::Bare))
     }
 
@@ -276,11 +276,8 @@ impl Walk {
         }
         if let Ok(offset) = u32::try_from(self.names.len()) {
             self.names.push_str(&other.names);
-            let moved = |e: PackedFile| PackedFile {
-                start: e.start + offset,
-                end: e.end + offset,
-                ..e
-            };
+            let moved =
+                |e: PackedFile| PackedFile { start: e.start + offset, end: e.end + offset, ..e };
             self.entries.extend(other.entries.into_iter().map(moved));
         }
         self.sort();

@@ -6,7 +6,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::names::common_prefix;
-use super::products::{matches_pattern, is_ignored_product, is_tool_marker, is_marked, is_named_product, signs};
+use super::products::{
+    is_ignored_product, is_marked, is_named_product, is_tool_marker, markers, matches_pattern,
+};
 use super::walk::{Count, Listed, Walk};
 
 thread_local! {
@@ -20,7 +22,7 @@ pub fn sorted_count() -> usize {
 
 /// The files of a walk, sorted into rows.
 #[derive(Debug)]
-pub struct Picture<'w> {
+pub struct Overview<'w> {
     walk: &'w Walk,
     /// Numbers of files of the walk; higher numbers are those of `products`.
     rows: Vec<usize>,
@@ -30,7 +32,7 @@ pub struct Picture<'w> {
 
 /// One row of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PictureRow<'w> {
+pub enum OverviewRow<'w> {
     /// A file.
     File(Listed<'w>),
     /// A folder of build products, instead of its files.
@@ -46,7 +48,7 @@ pub struct Product<'w> {
     pub count: Count,
 }
 
-impl<'w> Picture<'w> {
+impl<'w> Overview<'w> {
     /// Sorts the files of a walk. `touched` files get a row even if they are build products.
     pub fn of(walk: &'w Walk, touched: &[&str]) -> Self {
         SORTED.set(SORTED.get() + 1);
@@ -135,11 +137,11 @@ impl<'w> Picture<'w> {
     ///
     /// # Panics
     /// There is no such row.
-    pub fn row(&self, n: usize) -> PictureRow<'w> {
+    pub fn row(&self, n: usize) -> OverviewRow<'w> {
         let files = self.walk.files().len();
         match self.rows[n] {
-            file if file < files => PictureRow::File(self.walk.file(file)),
-            product => PictureRow::Product(self.products[product - files]),
+            file if file < files => OverviewRow::File(self.walk.file(file)),
+            product => OverviewRow::Product(self.products[product - files]),
         }
     }
 
