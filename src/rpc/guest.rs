@@ -13,7 +13,7 @@ use super::scratch_dir::{HeldDir, hold_session, remove_session};
 use super::served::unseen;
 use super::steps::{Begun, Going, Held, SLICE, Taken, is_key};
 use crate::error::Error;
-use crate::executor::{Left, WriteAhead, find, left_on_disk, lost_command};
+use crate::executor::{InterruptedStep, WriteAhead, inspect_on_disk, list_or_search, lost_command};
 use crate::machine;
 use crate::policy::{self, Grant};
 use crate::protocol::jsonrpc::{
@@ -123,7 +123,7 @@ impl Served {
         let both: Vec<_> = both.iter().map(policy::may_search).collect();
         let readable = |path: &RelPath, size| both.iter().all(|may| may(path, size));
         let terms = SearchOptions::new(&readable, &interrupted);
-        Ok(find(&self.serving.workspace, operation, &terms))
+        Ok(list_or_search(&self.serving.workspace, operation, &terms))
     }
 
     /// Carries out a step, or tells what it came to.
@@ -296,9 +296,11 @@ impl Served {
         }
         let done = match &begun.effect {
             Some(effect @ (Effect::File(_) | Effect::Move(_))) => {
-                match left_on_disk(effect, &self.serving.workspace) {
-                    Left::Done(done) => *done,
-                    Left::Undone | Left::Lost => return Ok(State::Unknown),
+                match inspect_on_disk(effect, &self.serving.workspace) {
+                    InterruptedStep::Done(done) => *done,
+                    InterruptedStep::NotDone | InterruptedStep::Unknown => {
+                        return Ok(State::Unknown);
+                    }
                 }
             }
             Some(Effect::Command) => match self.lost(key, begun).map_err(|e| unknown(&e))? {
@@ -326,7 +328,7 @@ impl Served {
         let Some(snapshot) = self.steps.kept_guard(key)?.or_else(|| begun.guard.clone()) else {
             return Ok(Some(Vec::new()));
         };
-        Ok(self.protection.alone(|| self.put_right(key, snapshot)))
+        Ok(self.protection.while_idle(|| self.put_right(key, snapshot)))
     }
 
     /// Puts right what a lost command did to what stood under protected names.

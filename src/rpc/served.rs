@@ -129,7 +129,7 @@ impl Served {
             Some(failure) => failure.into(),
             None => executor.perform(operation, opens, before)?,
         };
-        let mut warnings = executor.noticed();
+        let mut warnings = executor.take_warnings();
         match executor.finish() {
             Ok(noticed) => warnings.extend(noticed),
             // The command has run, and that is told first of all.

@@ -192,7 +192,7 @@ impl<'a> Overlay<'a> {
     ///
     /// # Errors
     /// Nothing would exist, or it cannot be reached.
-    pub fn stands(&self, path: &RelPath) -> Result<(), Failure> {
+    pub fn require_exists(&self, path: &RelPath) -> Result<(), Failure> {
         match self.resolve(path, FinalLink::Follow) {
             Ok(location) if location.found.is_none() => Err(self.nothing_at(path)),
             Err(failure) => self.workspace.list_root(path.into()).map(drop).map_err(|_| failure),

@@ -122,7 +122,7 @@ impl Plan {
 
     /// Whether the plan can be executed together with previous plans: no path is within another, and all contents
     /// together are short enough.
-    pub fn goes_with(&self, others: &[Self]) -> bool {
+    pub fn can_join(&self, others: &[Self]) -> bool {
         let length = |plan: &Self| plan.content.as_ref().map_or(0, Vec::len);
         let (path, bytes) = (&self.effect.path, others.iter().map(length).sum::<usize>());
         let mut paths = others.iter().map(|other| &other.effect.path);

@@ -117,7 +117,7 @@ fn agree(root: &Path, reply: &str) {
     let operations = operations(reply);
     let foretold: Vec<Detail> =
         operations.iter().map(|operation| done(&mut preview, operation)).collect();
-    let rewritten = preview.rewritten();
+    let rewritten = preview.into_changes();
 
     let before = files(&root);
     let done: Vec<Detail> = operations.iter().map(|operation| done(&mut here, operation)).collect();

@@ -8,7 +8,7 @@ use deaddrop::clock::Timestamp;
 use deaddrop::daemon::{self, Serve};
 use deaddrop::engine::{Clock, Engine};
 use deaddrop::error::Result;
-use deaddrop::executor::{Executor, Left, PreviewExecutor, WriteAhead};
+use deaddrop::executor::{Executor, InterruptedStep, PreviewExecutor, WriteAhead};
 use deaddrop::outbox::{RenderedOutbox, render};
 use deaddrop::policy::{Grant, Verdict};
 use deaddrop::protocol::{
@@ -111,8 +111,12 @@ impl Executor for Counting<'_> {
         self.inner.content_digest(operation)
     }
 
-    fn left(&mut self, effect: &Effect, operation: &Operation) -> Result<Left> {
-        self.inner.left(effect, operation)
+    fn inspect_interrupted(
+        &mut self,
+        effect: &Effect,
+        operation: &Operation,
+    ) -> Result<InterruptedStep> {
+        self.inner.inspect_interrupted(effect, operation)
     }
 }
 
