@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::policy::Grant;
 use crate::protocol::jsonrpc::Done;
 use crate::protocol::{
-    Detail, Digest, Effect, Ending, Execution, Failure, Operation, Output, Part, Reading, RelPath,
-    ShellCommand, Warning, WarningKind,
+    CommandOutput, Detail, Digest, Effect, Ending, Execution, Failure, Operation, Part, Reading,
+    RelPath, ShellCommand, Warning, WarningKind,
 };
 use crate::runner::environment_fault;
 use crate::workspace::Contents;
@@ -158,7 +158,7 @@ pub fn lost_command(command: &str) -> Detail {
     Detail::Ran(Execution {
         command: command.to_owned(),
         ending: Ending::Lost,
-        output: Output::default(),
+        output: CommandOutput::default(),
         duration: Duration::ZERO,
     })
 }

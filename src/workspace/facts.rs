@@ -1,7 +1,7 @@
 //! Facts about the path of an operation before it is carried out, and complete file contents.
 
 use super::Contents;
-use super::locate::{FinalLink, LocatedEntry, Location, is_own_state};
+use super::locate::{FinalLink, LocatedEntry, PathLocation, is_own_state};
 use super::overlay::Overlay;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Detail, Digest, Failure, Operation, PathFacts, RelPath};
@@ -60,7 +60,7 @@ impl Overlay<'_> {
     }
 
     /// The size of the regular file at a location; None if there is none.
-    pub(super) fn size_at(&self, location: &Location) -> Option<u64> {
+    pub(super) fn size_at(&self, location: &PathLocation) -> Option<u64> {
         match location.found.as_ref()? {
             LocatedEntry::OnDisk(found) => found.is_file().then(|| found.len()),
             LocatedEntry::File => Some(self.created(&location.real).len() as u64),

@@ -46,7 +46,7 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt};
 
 use crate::error::{Error, Result};
 pub use crate::protocol::PathFacts;
-use crate::protocol::{Failure, Lines, Mistake, RelPath, elision};
+use crate::protocol::{Failure, LineRange, Mistake, RelPath, elision};
 use crate::secrets;
 use crate::text::visible_line;
 pub use changing::changed;
@@ -97,7 +97,7 @@ pub struct Contents {
     /// The size of the whole file.
     pub size: u64,
     /// The range of lines, if a part was requested.
-    pub lines: Option<Lines>,
+    pub lines: Option<LineRange>,
 }
 
 impl Workspace {

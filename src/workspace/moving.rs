@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use cap_fs_ext::MetadataExt;
 
 use super::list::{EntryFilter, Visited};
-use super::locate::{DiskLocation, FinalLink, LocatedEntry, Location, failed, is_own_state};
+use super::locate::{DiskLocation, FinalLink, LocatedEntry, PathLocation, failed, is_own_state};
 use super::overlay::Overlay;
 use super::plan::{digest, make_folders, not_durable};
 use super::repository::configures_git;
@@ -198,7 +198,7 @@ impl Overlay<'_> {
         path: &RelPath,
         to: &RelPath,
         permit: bool,
-    ) -> Result<[Location; 2], Failure> {
+    ) -> Result<[PathLocation; 2], Failure> {
         let from = self.resolve_for_write(path, FinalLink::Keep, permit)?;
         if from.found.is_none() {
             return Err(self.nothing_at(path));

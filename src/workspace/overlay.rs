@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::locate::{FinalLink, LocatedEntry, Location, already_exists, is_folder};
+use super::locate::{FinalLink, LocatedEntry, PathLocation, already_exists, is_folder};
 use super::plan::digest;
 use super::{
     Contents, EDIT_LIMIT, Workspace, changed, check_edit_size, read_up_to, refuse_elided_content,
@@ -58,7 +58,7 @@ pub struct PreviewedChange {
 
 /// A planned change to one file.
 pub(super) struct PlannedChange {
-    pub(super) location: Location,
+    pub(super) location: PathLocation,
     /// The new content; None if the file is deleted.
     pub(super) content: Option<Vec<u8>>,
     pub(super) detail: Detail,
@@ -157,7 +157,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Fails if a regular file cannot be read. Files too large to be stored are not checked.
-    fn require_readable(&self, path: &RelPath, location: &Location) -> Result<(), Failure> {
+    fn require_readable(&self, path: &RelPath, location: &PathLocation) -> Result<(), Failure> {
         if self.size(path, location)? <= EDIT_LIMIT {
             self.contents(path, location, 0)?;
         }
@@ -168,7 +168,7 @@ impl<'a> Overlay<'a> {
     pub(super) fn digest(
         &self,
         path: &RelPath,
-        location: &Location,
+        location: &PathLocation,
     ) -> Result<Option<Digest>, Failure> {
         match &location.found {
             None => Ok(None),
@@ -204,7 +204,7 @@ impl<'a> Overlay<'a> {
     pub(super) fn bytes_in_memory(
         &self,
         path: &RelPath,
-        location: &Location,
+        location: &PathLocation,
     ) -> Result<Option<Vec<u8>>, Failure> {
         match &location.found {
             Some(LocatedEntry::File) => Ok(Some(self.created(&location.real).to_vec())),
@@ -251,7 +251,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// The size of the regular file at a location.
-    pub(super) fn size(&self, path: &RelPath, location: &Location) -> Result<u64, Failure> {
+    pub(super) fn size(&self, path: &RelPath, location: &PathLocation) -> Result<u64, Failure> {
         match &location.found {
             None => Err(self.missing(path)),
             Some(LocatedEntry::Folder) => Err(is_folder(path)),
@@ -263,7 +263,7 @@ impl<'a> Overlay<'a> {
     fn contents(
         &self,
         path: &RelPath,
-        location: &Location,
+        location: &PathLocation,
         limit: u64,
     ) -> Result<Contents, Failure> {
         let (bytes, size) = if matches!(location.found, Some(LocatedEntry::File)) {

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use super::locate::{FinalLink, LocatedEntry};
 use super::overlay::Overlay;
 use super::{Contents, READ_LIMIT, open_file};
-use crate::protocol::{Failure, Lines, Mistake, Part, RelPath};
+use crate::protocol::{Failure, LineRange, Mistake, Part, RelPath};
 use crate::text::{byte_count, count};
 
 /// The most bytes of a file that are read to find the requested lines and to count all lines.
@@ -80,7 +80,7 @@ fn read_lines(
 /// The lines cut out of a file.
 struct Cut {
     bytes: Vec<u8>,
-    lines: Lines,
+    lines: LineRange,
     is_binary: bool,
 }
 
@@ -130,7 +130,7 @@ fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> 
     let total = if fresh { line - 1 } else { line };
     is_binary |= bytes.contains(&0);
     let first = if total == 0 { 0 } else { start };
-    let mut lines = Lines {
+    let mut lines = LineRange {
         first,
         last: end.min(total),
         total,
@@ -169,7 +169,7 @@ mod tests {
         Part { start, end, numbered: false }
     }
 
-    fn told(text: &[u8], part: Part, limit: u64, scan: u64) -> (String, Lines) {
+    fn told(text: &[u8], part: Part, limit: u64, scan: u64) -> (String, LineRange) {
         let cut = cut(text, part, limit, scan).unwrap();
         (String::from_utf8(cut.bytes).unwrap(), cut.lines)
     }

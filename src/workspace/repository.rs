@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Workspace;
-use super::locate::{self, FinalLink, Location};
+use super::locate::{self, FinalLink, PathLocation};
 use super::names::{escaped, shown, split};
 use super::overlay::{Cover, Overlay};
 use super::walk::Walk;
@@ -93,7 +93,7 @@ impl Overlay<'_> {
     pub(super) fn refuse_git_configuration(
         &self,
         path: &RelPath,
-        location: &Location,
+        location: &PathLocation,
     ) -> Result<(), Failure> {
         match self.git_configuration_at(location) {
             None => Ok(()),
@@ -105,7 +105,7 @@ impl Overlay<'_> {
 
     /// The repository, or the file or folder named by git's settings, that a write to a location would affect: it is
     /// the location, contains it, or is in it. Also returns whether git's settings name it.
-    pub(super) fn git_configuration_at(&self, location: &Location) -> Option<(String, bool)> {
+    pub(super) fn git_configuration_at(&self, location: &PathLocation) -> Option<(String, bool)> {
         let workspace = self.workspace;
         if !workspace.protects_git {
             return None;

@@ -3,8 +3,8 @@
 
 use crate::protocol::jsonrpc::{About, Done, STREAM_LIMIT, WalkResult};
 use crate::protocol::{
-    Capture, Change, Detail, Ending, Excerpt, Failure, FailureKind, Hit, Lines, Operation, Output,
-    Part, Revision, Streams, Warning, WarningKind,
+    Capture, Change, CommandOutput, Detail, Ending, Excerpt, Failure, FailureKind, Hit, LineRange,
+    Operation, Part, Revision, Streams, Warning, WarningKind,
 };
 use crate::text::{count, visible_line};
 use crate::workspace::edit::count_lines;
@@ -36,13 +36,13 @@ pub(super) fn size(size: u64) -> u64 {
 }
 
 /// Corrects the line numbers of a part to match its bytes.
-pub(super) fn lines(lines: Lines, bytes: &[u8], part: Part) -> Lines {
+pub(super) fn lines(lines: LineRange, bytes: &[u8], part: Part) -> LineRange {
     let given = count_lines(bytes);
     let first = if given == 0 { 0 } else { part.start.unwrap_or(1) };
     let last = (first + given).saturating_sub(1);
     let total = lines.total.clamp(last, usize::MAX >> 1);
     let length = lines.length.map(size);
-    Lines { first, last, total, length, numbered: part.numbered, ..lines }
+    LineRange { first, last, total, length, numbered: part.numbered, ..lines }
 }
 
 /// A listing without invalid paths, which are counted among the unreadable ones.
@@ -105,16 +105,16 @@ fn hits(hits: Vec<Hit>) -> Vec<Hit> {
 }
 
 /// Limits the output of a command to the setting of this side.
-fn output(mut output: Output, streams: Streams, limit: usize) -> Output {
+fn output(mut output: CommandOutput, streams: Streams, limit: usize) -> CommandOutput {
     let counted = |capture: &mut Capture| capture.left_out = size(capture.left_out);
     match &mut output {
-        Output::Together(capture) => counted(capture),
-        Output::Apart { stdout, stderr } => {
+        CommandOutput::Together(capture) => counted(capture),
+        CommandOutput::Apart { stdout, stderr } => {
             counted(stdout);
             counted(stderr);
         }
     }
-    let is_apart = matches!(output, Output::Apart { .. });
+    let is_apart = matches!(output, CommandOutput::Apart { .. });
     match streams {
         Streams::Apart | Streams::First if is_apart => output.within(STREAM_LIMIT),
         _ => output.within(limit),

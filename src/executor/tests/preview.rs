@@ -225,9 +225,9 @@ fn a_preview_refuses_a_move_as_the_turn_does() {
     let workspace = Workspace::open(&root, &[root.join("d/sessions")], &[]).unwrap();
     let runner = Runner::new("no commands".into(), root.clone(), Sandbox::default());
     for (from, to, why) in [
-        ("a", "link", "is a folder: give the whole new name"),
-        ("a", "up", "is a folder: give the whole new name"),
-        ("a", "e", "is a folder: give the whole new name"),
+        ("a", "link", "is a folder: give the complete new path"),
+        ("a", "up", "is a folder: give the complete new path"),
+        ("a", "e", "is a folder: give the complete new path"),
         ("d", "f", "part of deaddrop's own state"),
         ("d", "d/f", "cannot be moved into itself"),
         ("b", "f", "Folder (or file) 'b' not found"),

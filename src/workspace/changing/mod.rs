@@ -5,8 +5,8 @@ use super::excerpt::{Place, around};
 use super::search_edit::{self, SearchEdited};
 use super::{bom, closest, lines_left_out};
 use crate::protocol::{
-    Change, Detail, Excerpt, Failure, FileVersion, Fresh, FuzzyMatch, Likeness, Mistake, RelPath,
-    Replacement, Revision, diff_line, elision, is_code, may_be_patch,
+    Change, Detail, Excerpt, Failure, FileVersion, FuzzyMatch, Likeness, Mistake, PresentFile,
+    RelPath, Replacement, Revision, diff_line, elision, is_code, may_be_patch,
 };
 use crate::text::{count, visible_line};
 
@@ -126,7 +126,7 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
 
 /// Adds an excerpt of a file to a failure.
 fn with_excerpt(excerpt: Excerpt, real: &RelPath, bytes: &[u8], failure: Failure) -> Failure {
-    let fresh = Fresh { path: real.clone(), seen: FileVersion::whole(bytes) };
+    let fresh = PresentFile { path: real.clone(), seen: FileVersion::whole(bytes) };
     Failure { excerpt, fresh: Some(Box::new(fresh)), ..failure }
 }
 

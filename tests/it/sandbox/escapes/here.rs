@@ -9,8 +9,8 @@ use deaddrop::executor::{Executor, LocalExecutor, PathFacts, PreviewExecutor};
 use deaddrop::policy::Grant;
 use deaddrop::protocol::operations::Encoding;
 use deaddrop::protocol::{
-    Change, Content, Detail, Digest, Ending, Existing, FailureKind, Operation, Reading, RelPath,
-    ShellCommand,
+    Change, Detail, Digest, Ending, Existing, FailureKind, Operation, Reading, RelPath,
+    ShellCommand, TextOrBytes,
 };
 use deaddrop::runner::Runner;
 use deaddrop::settings::{Sandbox, SandboxMode};
@@ -212,7 +212,7 @@ fn a_file_is_read_in_its_place_whole_or_not_at_all() {
     let now = |at| read(at, Encoding::Utf8);
     let create = Operation::Create {
         path: path("nine"),
-        content: Content::from("é"),
+        content: TextOrBytes::from("é"),
         existing: Existing::Replace,
     };
     let given = |at: &str, content: &str, encoding, size| Detail::Read {

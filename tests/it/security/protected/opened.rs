@@ -5,7 +5,7 @@ use std::fs;
 
 use deaddrop::policy::Grant;
 use deaddrop::protocol::{
-    Change, Content, Detail, Existing, Operation, RelPath, Replacement, ShellCommand,
+    Change, Detail, Existing, Operation, RelPath, Replacement, ShellCommand, TextOrBytes,
 };
 
 use crate::scene::deeds::Deeds;
@@ -40,7 +40,7 @@ fn path(text: &str) -> RelPath {
 fn create(at: &str, content: &str) -> Operation {
     Operation::Create {
         path: path(at),
-        content: Content::from(content),
+        content: TextOrBytes::from(content),
         existing: Existing::Replace,
     }
 }
