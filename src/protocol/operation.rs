@@ -98,8 +98,7 @@ impl Part {
 #[serde(rename_all = "camelCase")]
 pub enum Existing {
     Replace,
-    /// Replace its content, unless a line of the new content is a placeholder for lines that would be lost; see
-    /// [`elision`].
+    /// Replace its content, unless a new line is a placeholder for lines that would be lost; see [`elision`].
     ReplaceWhole,
     Fail,
 }

@@ -1,5 +1,4 @@
-//! Paths inside the workspace. No [`RelPath`] can lead out of the folder that it is joined to, except through symbolic
-//! links, which `workspace` handles.
+//! Paths inside the workspace. A [`RelPath`] can leave its folder only by symbolic links, which `workspace` handles.
 
 use std::fmt;
 

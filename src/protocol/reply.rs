@@ -265,8 +265,7 @@ impl ParsedReply {
         self.read_in(dialect, None)
     }
 
-    /// Reads it. `workspace` is the workspace's real path: in tags, an absolute path inside it is converted to a relative
-    /// one.
+    /// Reads it. In tags, absolute paths in `workspace`, given by its real path, are converted to relative ones.
     pub fn read_in(&mut self, dialect: Dialect, workspace: Option<&Path>) -> Reply {
         let names = |path: &&str| memmem::find(self.text.as_bytes(), path.as_bytes()).is_some();
         let workspace = workspace.and_then(Path::to_str).filter(names);

@@ -21,13 +21,11 @@ impl Overlay<'_> {
                 return Some(PathFacts::default());
             }
             Err(_) => {
-                // A link can lead to a folder, whose contents are used.
-                let real = Some(operation).filter(|operation| is_of_folders(operation));
-                return Some(self.facts_of(
-                    path,
-                    real.and_then(|one| self.resolved_path(one)),
-                    None,
-                ));
+                // A listing or search follows a link to a folder.
+                let follows =
+                    matches!(operation, Operation::List { .. } | Operation::Search { .. });
+                let real = if follows { self.resolved_path(operation) } else { None };
+                return Some(self.facts_of(path, real, None));
             }
         };
         let size = self.size_at(&location);
@@ -83,11 +81,6 @@ fn changed_by(operation: &Operation) -> Option<(&RelPath, FinalLink)> {
         | Operation::Run(_)
         | Operation::Done { .. } => None,
     }
-}
-
-/// Whether an operation reads the contents of folders.
-fn is_of_folders(operation: &Operation) -> bool {
-    matches!(operation, Operation::List { .. } | Operation::Search { .. })
 }
 
 /// The path of a file operation, and whether a link there is followed.

@@ -8,6 +8,7 @@ use cap_std::fs::Dir;
 use super::Workspace;
 use super::facts::path_of;
 use super::locate::{Arrival, FinalLink, LocatedEntry, failed, own_state};
+use super::missing::Needed;
 use super::overlay::Overlay;
 use crate::protocol::{Failure, Operation, RelPath};
 
@@ -38,25 +39,31 @@ impl Overlay<'_> {
 impl Workspace {
     /// The absolute path of a folder, without links, for use by other programs.
     pub fn folder(&self, path: &RelPath) -> Result<PathBuf, Failure> {
+        let names = self.folder_names(path)?.ok_or_else(|| {
+            let guess = self.as_is().guess(path, Needed::Folder);
+            let guess = guess.map(|guess| format!(" (did you mean '{guess}'?)"));
+            Failure::execution(format!(
+                "No folder '{path}' in the workspace{}: create it first, or name one that exists",
+                guess.unwrap_or_default()
+            ))
+        })?;
+        Ok(self.path.join(names.join("/")))
+    }
+
+    /// The names that lead to a folder from the root, without links; None if nothing exists.
+    fn folder_names(&self, path: &RelPath) -> Result<Option<Vec<String>>, Failure> {
         let location = match self.as_is().walk_to(path, FinalLink::Follow)? {
-            Arrival::Folder(names) => return Ok(self.path.join(names.join("/"))),
+            Arrival::Folder(names) => return Ok(Some(names)),
             Arrival::At(location) => location,
         };
-        match location.found {
+        match &location.found {
             Some(LocatedEntry::OnDisk(found)) if found.is_dir() => {
-                Ok(self.path.join(location.real.as_str()))
+                Ok(Some(location.real.components().map(str::to_owned).collect()))
             }
             Some(_) => Err(Failure::execution(format!(
                 "'{path}' is not a folder: name one, or none for the workspace's root"
             ))),
-            None => {
-                let guess = self.as_is().guess_folder(path);
-                let guess = guess.map(|guess| format!(" (did you mean '{guess}'?)"));
-                Err(Failure::execution(format!(
-                    "No folder '{path}' in the workspace{}: create it first, or name one that exists",
-                    guess.unwrap_or_default()
-                )))
-            }
+            None => Ok(None),
         }
     }
 
@@ -66,18 +73,8 @@ impl Workspace {
         let root = self.root.try_clone();
         let root = root.map_err(|e| Failure::execution(format!("Cannot open the root: {e}")))?;
         let Some(path) = path else { return Ok((root, String::new())) };
-        let names = match self.as_is().walk_to(path, FinalLink::Follow)? {
-            Arrival::Folder(names) => names,
-            Arrival::At(location) => match &location.found {
-                Some(LocatedEntry::OnDisk(found)) if found.is_dir() => {
-                    location.real.components().map(str::to_owned).collect()
-                }
-                Some(_) => {
-                    return Err(Failure::execution(format!("'{path}' is not a folder")));
-                }
-                None => return Err(Failure::execution(format!("No folder '{path}'"))),
-            },
-        };
+        let names = self.folder_names(path)?;
+        let names = names.ok_or_else(|| Failure::execution(format!("No folder '{path}'")))?;
         let real = RelPath::parse(&names.join("/"));
         if real.is_ok_and(|real| self.is_in_state(&real)) {
             return Err(own_state(path));

@@ -177,11 +177,6 @@ impl Workspace {
     pub fn walk_for_secrets(&self) -> Result<Walk> {
         walk::walk(self, None, Some(secrets::is_secret_text_file))
     }
-
-    /// Counts the files in the folders that a walk left out, up to a limit.
-    pub fn count_ignored(&self, walk: &mut Walk) {
-        walk::count(self, walk);
-    }
 }
 
 /// Fails if a line of the new content is a placeholder for lines that the file would lose.

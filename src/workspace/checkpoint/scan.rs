@@ -60,7 +60,7 @@ impl CheckpointStore {
     fn compare(&mut self, workspace: &Workspace, by: &IgnoreSource) -> Result<ScanResult> {
         let now = now();
         let mut walk = detailed_walk(workspace, by)?;
-        let mut close = *walk.take_detailed().unwrap_or_default();
+        let mut close = *walk.detailed.take().unwrap_or_default();
         tracked::add_tracked(
             workspace,
             walk.places(PlaceKind::Repository),

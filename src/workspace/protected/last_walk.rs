@@ -110,7 +110,7 @@ impl Snapshot {
             walk.ignored_files().files > 0
                 || walk.places(PlaceKind::Ignored).any(|path| !self.leaves_alone(path))
         };
-        walk.rules() != &self.rules && hides()
+        walk.rules != self.rules && hides()
     }
 
     /// Whether the snapshot would contain an entry that existed at this path before the commands.

@@ -197,7 +197,7 @@ impl Snapshot {
             is_whole,
             approved: Vec::new(),
             closed: walk.places(PlaceKind::Closed).map(str::to_owned).collect(),
-            rules: walk.rules().clone(),
+            rules: walk.rules.clone(),
             git,
             set_ids: Some(last_walk::set_ids(workspace, walk)),
         }

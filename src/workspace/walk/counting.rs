@@ -12,9 +12,11 @@ use crate::workspace::{Workspace, products};
 /// The most entries that are counted in the left out folders of one walk, including folders.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Counts the files in the folders that `walk` left out, build products first.
-pub(in super::super) fn count(workspace: &Workspace, walk: &mut Walk) {
-    count_up_to(MAX_ENTRIES, workspace, walk);
+impl Workspace {
+    /// Counts the files in the folders that a walk left out, build products first, up to a limit.
+    pub fn count_ignored(&self, walk: &mut Walk) {
+        count_up_to(MAX_ENTRIES, self, walk);
+    }
 }
 
 fn count_up_to(mut room: usize, workspace: &Workspace, walk: &mut Walk) {
@@ -115,7 +117,7 @@ mod tests {
         let mut walk = workspace.walk().unwrap();
         fs::rename(root.join(name), dir.path().join("away")).unwrap();
         std::os::unix::fs::symlink("../away", root.join(name)).unwrap();
-        count(&workspace, &mut walk);
+        workspace.count_ignored(&mut walk);
         assert_eq!(walk.left_out()[0].count, Count::UNKNOWN);
     }
 }

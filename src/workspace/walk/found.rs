@@ -23,13 +23,13 @@ pub struct Walk {
     /// Other places that the walk noted.
     pub(super) places: BTreeSet<(PlaceKind, String)>,
     /// The ignore rules: a digest by the escaped path of their folder, with a `/` at the end.
-    pub(super) rules: BTreeMap<String, u64>,
+    pub(in crate::workspace) rules: BTreeMap<String, u64>,
     /// The left out folders, with the number of files in them once that is counted.
     pub(super) left_out: Vec<LeftOut>,
     /// The number and size of files that were left out singly.
     pub(super) ignored_files: Count,
     /// The details, if requested.
-    pub(super) detailed: Option<Box<DetailedWalk>>,
+    pub(in crate::workspace) detailed: Option<Box<DetailedWalk>>,
     /// The folders that were listed, by escaped path, and their metadata just before.
     pub(super) folders: Vec<(String, FileStat)>,
     /// When the walk began.
@@ -168,11 +168,6 @@ impl Walk {
         self.places(PlaceKind::Closed).next().is_none() && self.folders.iter().all(is_as_it_was)
     }
 
-    /// A digest of the ignore rules, by folder.
-    pub(in super::super) fn rules(&self) -> &BTreeMap<String, u64> {
-        &self.rules
-    }
-
     /// A walk with the given paths and sizes, for previews and tests.
     pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Self {
         let file = |(path, size): (&str, u64)| (path.to_owned(), size, EntryKind::File);
@@ -199,11 +194,6 @@ impl Walk {
         folders.sort_unstable_by(|a, b| a.folder.cmp(&b.folder));
         (self.ignored_files, self.left_out) = (files, folders);
         self
-    }
-
-    /// Takes the details, if they were requested.
-    pub(in super::super) fn take_detailed(&mut self) -> Option<Box<DetailedWalk>> {
-        self.detailed.take()
     }
 
     /// The number and size of files that were left out singly, not with a folder.

@@ -25,7 +25,6 @@ use crate::error::{Error, Result};
 use crate::protocol::RelPath;
 use crate::secrets;
 use crate::settings::is_repository;
-pub(super) use counting::count;
 use detailed::{FileStat, IgnoreSource, WalkEntry};
 pub(super) use found::PlaceKind;
 pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
