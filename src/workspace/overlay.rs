@@ -290,7 +290,7 @@ impl<'a> Overlay<'a> {
         if !self.before.contains_key(real.as_str()) {
             let before = match self.files.get(real.as_str()) {
                 Some((_, created)) => created.as_deref().map(shown),
-                None => standing(self.workspace, real),
+                None => state_on_disk(self.workspace, real),
             };
             self.before.insert(real.as_str().to_owned(), before);
         }
@@ -307,7 +307,7 @@ fn shown(bytes: &[u8]) -> FileState {
 }
 
 /// The state on disk at a real path; None if nothing exists, or the state can no longer be determined.
-fn standing(workspace: &Workspace, real: &RelPath) -> Option<FileState> {
+fn state_on_disk(workspace: &Workspace, real: &RelPath) -> Option<FileState> {
     let spot = workspace.locate(real, FinalLink::Keep).ok()?;
     // If the overlay has deleted a link of this path, the path now leads to another file.
     if spot.real != *real {

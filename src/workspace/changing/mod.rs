@@ -104,7 +104,7 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
     // A line that is cut does not count as seen.
     let asked = asked.0..asked.0 + asked.1;
     let cut = |(n, text): &(usize, String)| asked.contains(n) && Excerpt::is_cut(text);
-    let how = match excerpt.lines.iter().find(|line| cut(line)) {
+    let advice = match excerpt.lines.iter().find(|line| cut(line)) {
         Some((n, _)) => format!(
             "Line {n} is too long to be shown completely here: READ_FILE it first (start_line=\"{n}\" end_line=\"{n}\"); if that shows only a part, change it with RUN_COMMAND"
         ),
@@ -119,7 +119,7 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
         format!("lines {start}-{end} may not be the lines")
     };
     let reason = format!(
-        "'{real}' has changed since you last saw it, or was shown to you only in part, so {range} you mean. Nothing was changed. {how}. {lines}"
+        "'{real}' has changed since you last saw it, or was shown to you only in part, so {range} you mean. Nothing was changed. {advice}. {lines}"
     );
     with_excerpt(excerpt, real, now, Failure::execution(reason).as_a(Mistake::StaleLines))
 }
@@ -274,8 +274,8 @@ fn text_not_found(
     let is_withheld = elision::has_secret_placeholder(wanted);
     let Some((first, lines)) = closest::closest(text, wanted) else {
         let copy = format!("Read it with {}, and copy lines exactly", words.read);
-        let how = if is_withheld { WITHHELD } else { &copy };
-        return not_found(format!("{reason}, and nothing in it is similar. {how}"));
+        let advice = if is_withheld { WITHHELD } else { &copy };
+        return not_found(format!("{reason}, and nothing in it is similar. {advice}"));
     };
     let last = (first + lines - 1).clamp(first, count_lines(old).max(first));
     let place =
@@ -287,7 +287,7 @@ fn text_not_found(
         true => "; only the white space differs".to_owned(),
         false => String::new(),
     };
-    let how = if is_withheld {
+    let advice = if is_withheld {
         WITHHELD
     } else if first == last {
         "Copy it exactly, without the line number"
@@ -296,7 +296,7 @@ fn text_not_found(
     };
     with_place(
         (first, last + 1 - first),
-        format!("{reason}. The closest match is {place}, shown below{differs}. {how}"),
+        format!("{reason}. The closest match is {place}, shown below{differs}. {advice}"),
     )
 }
 
@@ -327,9 +327,10 @@ fn not_unique(
     let last = places.pop().unwrap_or_default();
     let and = if places.is_empty() { "" } else { " and " };
     let places = format!("{}{and}{last}", places.join(", "));
-    let how = likeness.map_or(String::new(), |likeness| format!(" {}", likeness.in_words()));
+    let found = likeness.map(|likeness| format!(" (found {})", likeness.in_words()));
+    let found = found.unwrap_or_default();
     Failure::execution(format!(
-        "{prefix}'{real}' contains the SEARCH text {times}{how}, {places}; nothing was changed. Add lines before or after it until it occurs only once"
+        "{prefix}'{real}' contains the SEARCH text {times}{found}, {places}; nothing was changed. Add lines before or after it until it occurs only once"
     ))
     .as_a(Mistake::TextNotOnce)
 }

@@ -113,8 +113,9 @@ fn a_search_text_that_is_there_more_than_once_is_answered_with_all_places() {
     let blank = "\n".repeat(20_000);
     assert!(told(&blank, &[(&blank[..10_000], "x\n")]).contains(" at least "));
     assert!(
-        told("a \na\t\n", &[("a\n", "")])
-            .contains("2 times by ignoring white space at the ends of lines, at lines 1, 2;")
+        told("a \na\t\n", &[("a\n", "")]).contains(
+            "2 times (found by ignoring white space at the ends of lines), at lines 1, 2;"
+        )
     );
     assert!(told("p\na\n", &[("p\n", "a\n"), ("a\n", "x\n")]).starts_with(
         "In pair 2 of 2: 'a.py' contains the SEARCH text 2 times, at line 2 of the file and once in the text inserted by previous pairs;"
