@@ -232,7 +232,7 @@ impl Ending {
                 limit.as_secs_f64()
             ),
             Self::Interrupted => "interrupted by the user; it may have partly run".to_owned(),
-            Self::Lost => "deaddrop, or its process that ran the command, was stopped during the command: it may have run partly or completely, and is not run again; check what it did".to_owned(),
+            Self::Lost => "deaddrop, or its process that ran the command, was stopped during the command: it may have run in part or as a whole, and is not run again; look at what it did".to_owned(),
             Self::Stopped(why) => {
                 format!("ended by deaddrop with all its processes: {}", visible_line(why))
             }

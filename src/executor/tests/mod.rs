@@ -42,7 +42,7 @@ fn after_a_stop_both_ends_tell_whether_it_was_moved() {
         fs::rename(root.join("new"), root.join("gone")).unwrap();
         let InterruptedStep::Done(done) = left() else { panic!("{:?}", left()) };
         let Detail::Failed(failure) = done.detail else { panic!("{done:?}") };
-        assert!(failure.reason.contains("look at both"), "{failure:?}");
+        assert!(failure.reason.contains("check both paths"), "{failure:?}");
         fs::remove_dir_all(root.join("gone")).unwrap();
     }
 }

@@ -220,7 +220,7 @@ fn a_step_that_is_carried_out_for_ever_can_be_left() {
     assert!(codes.len() > 1 && codes[1..].iter().all(|code| code == "not-run"), "{codes:?}");
     assert_ne!(codes[0], "ok");
     let outbox = host.outbox(2);
-    assert!(outbox.contains("what became of 'x' is not known"), "{outbox}");
+    assert!(outbox.contains("the state of 'x' is unknown"), "{outbox}");
     assert!(outbox.contains("'make' was not run: the turn was begun in the guest"), "{outbox}");
 }
 
