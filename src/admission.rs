@@ -10,7 +10,7 @@ use std::fmt;
 use crate::error::{Error, Result};
 use crate::protocol::tags::is_button;
 use crate::protocol::{
-    Address, Detail, Digest, Ending, Failure, FailureKind, Kind, Outcome, ParsedReply,
+    Detail, Digest, Ending, Failure, FailureKind, Kind, Outcome, ParsedReply, ReplyAddress,
 };
 use crate::session::Session;
 use crate::session::record::Begin;
@@ -111,7 +111,7 @@ pub fn check_workspace(session: &Session, workspace: Option<&str>, moves: bool) 
 /// There is none, or several.
 pub fn choose_session(
     store: &SessionStore,
-    answers: Option<&Address>,
+    answers: Option<&ReplyAddress>,
     named: Option<&str>,
     force: bool,
 ) -> Result<Session> {
@@ -129,14 +129,14 @@ pub fn session_for_file<'a>(
     sessions: impl Iterator<Item = &'a Session>,
     damaged: &BTreeMap<String, String>,
     file_name: &OsStr,
-    answers: Option<&Address>,
+    answers: Option<&ReplyAddress>,
 ) -> Result<&'a Session, Refusal> {
     let mut sessions: Vec<&Session> = sessions.collect();
     sessions.sort_by(|a, b| a.id.cmp(&b.id));
     let name = file_name.to_string_lossy().to_lowercase();
     let is_named = |session: &&&Session| name.contains(&session.id);
     let open: Vec<&Session> = sessions.iter().filter(|s| !s.is_complete).copied().collect();
-    if let Some(Address { session: id, .. }) = answers {
+    if let Some(ReplyAddress { session: id, .. }) = answers {
         let session = open_session(&sessions, damaged, id)?;
         let other = sessions.iter().filter(is_named).find(|_| !name.contains(id));
         return other.map_or(Ok(session), |other| {
@@ -221,9 +221,9 @@ fn objection(session: &Session, reply: &ParsedReply, written: Option<i128>) -> O
 }
 
 /// Why the outbox that a reply answers cannot be answered any more; None if it can.
-fn mismatch(session: &Session, answers: &Address) -> Option<Refusal> {
+fn mismatch(session: &Session, answers: &ReplyAddress) -> Option<Refusal> {
     let (id, newest) = (&session.id, session.sequence);
-    let Address { session: answered, sequence, key } = answers;
+    let ReplyAddress { session: answered, sequence, key } = answers;
     let (code, why) = match sequence.cmp(&newest) {
         _ if answered != id => {
             let why = format!("it says that it answers session {}", visible_line(answered));
@@ -251,7 +251,7 @@ fn mismatch(session: &Session, answers: &Address) -> Option<Refusal> {
 
 /// Whether a reply has the key of an outbox that the session awaits a reply to: only somebody who read that outbox can
 /// have written it.
-pub fn is_authentic(session: &Session, answers: &Address) -> bool {
+pub fn is_authentic(session: &Session, answers: &ReplyAddress) -> bool {
     session.awaits_reply() && answers.key.is_some() && mismatch(session, answers).is_none()
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::clipboard::ClipboardBackend;
-use crate::executor::Rewritten;
+use crate::executor::PreviewedChange;
 use crate::outbox::OutboxForm;
 use crate::protocol::{Outcome, Step};
 use crate::session::Session;
@@ -113,5 +113,5 @@ pub struct QuestionPreview {
     /// The outcomes of all steps, if the question is about the whole reply.
     pub outcomes: Vec<Outcome>,
     /// The files that would change.
-    pub rewritten: Vec<Rewritten>,
+    pub rewritten: Vec<PreviewedChange>,
 }

@@ -50,9 +50,9 @@ pub fn known_tools() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Parses the output of the script into tools with versions, such as `pip 24.1`.
 pub fn tools_in(output: &str) -> Vec<String> {
     let lines = || output.lines().filter_map(|line| line.split_once(' '));
-    let told = |name: &str| {
+    let described = |name: &str| {
         let is_it =
-            |(is, told): &(&str, &str)| *is == "tool" && told.split(' ').next() == Some(name);
+            |(is, rest): &(&str, &str)| *is == "tool" && rest.split(' ').next() == Some(name);
         let (_, output) = lines().find(is_it)?;
         let version = version_in(output.strip_prefix(name).unwrap_or_default());
         // It belongs to another Python, so `python3 -m`, which often starts it, does not find it.
@@ -65,7 +65,7 @@ pub fn tools_in(output: &str) -> Vec<String> {
             None => name.to_owned(),
         })
     };
-    known_tools().filter_map(|(name, _)| told(name)).collect()
+    known_tools().filter_map(|(name, _)| described(name)).collect()
 }
 
 /// The names of the tools in PATH that commands see, according to `seen`. No tool is started.
@@ -128,9 +128,10 @@ mod tests {
         let output = shell.args(["-c", SCRIPT]).env("PATH", path).output().unwrap();
         let tools = tools_in(&String::from_utf8_lossy(&output.stdout));
         let alone = "pytest 8.2 (of another Python, with other packages than python3)";
-        for told in ["python3 3.9.1", "pip 24.1", alone, "node", "npm", "bun 1.2.3", "go", "dotnet"]
+        for wanted in
+            ["python3 3.9.1", "pip 24.1", alone, "node", "npm", "bun 1.2.3", "go", "dotnet"]
         {
-            assert!(tools.iter().any(|tool| tool == told), "{told}: {tools:?}");
+            assert!(tools.iter().any(|tool| tool == wanted), "{wanted}: {tools:?}");
         }
         assert_eq!(tools_in("tool x 1.2\napart pip\nmore"), [""; 0]);
     }

@@ -62,8 +62,8 @@ impl Stop {
     /// cannot be started, `wake` is never called.
     pub fn on_signal(wake: impl Fn() + Send + 'static) {
         let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
-        let heard = move || signals.forever().for_each(|_| wake());
-        drop(std::thread::Builder::new().name("signals".into()).spawn(heard));
+        let listen = move || signals.forever().for_each(|_| wake());
+        drop(std::thread::Builder::new().name("signals".into()).spawn(listen));
     }
 
     /// Asks to stop.
@@ -161,13 +161,13 @@ impl FolderWatch {
         }
         let sender = self.sender.clone();
         let folder = self.folder.clone();
-        let told = move |event: notify::Result<Event>| {
+        let handler = move |event: notify::Result<Event>| {
             // The receiver is gone only when the program ends.
             if let Some(wake) = event.map_or(Some(Wake(None)), |it| wake_for(&it, &folder)) {
                 let _ = sender.send(wake);
             }
         };
-        self.watcher = notify::recommended_watcher(told)
+        self.watcher = notify::recommended_watcher(handler)
             .and_then(|mut watcher| {
                 watcher.watch(&self.folder, RecursiveMode::NonRecursive)?;
                 // If this fails, changes there wait for the next poll.

@@ -94,7 +94,7 @@ fn what_was_refused_is_sent_again_where_nothing_was_done() {
     };
     let said = || of(Kind::Message, Detail::Shown { text: "x".into() });
     let ran = |ending| {
-        let (command, output) = ("x".into(), crate::protocol::Output::default());
+        let (command, output) = ("x".into(), crate::protocol::CommandOutput::default());
         let duration = std::time::Duration::ZERO;
         of(Kind::Run, Detail::Ran(crate::protocol::Execution { command, ending, output, duration }))
     };

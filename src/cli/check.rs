@@ -142,7 +142,7 @@ impl<'a> Surroundings<'a> {
         let files = requested(&outcomes, executor)?;
         let withheld = outbox::withheld(&files, &config.secrets);
         // Files in a guest are unknown.
-        let rewritten = (!is_in_guest).then(|| preview.rewritten());
+        let rewritten = (!is_in_guest).then(|| preview.into_changes());
         let errors = outcomes.iter().filter(|outcome| outcome.failed()).count();
         let warnings: Vec<WarningKind> = outcomes.iter().flat_map(warnings).collect();
         if self.context.json {

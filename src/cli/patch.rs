@@ -6,7 +6,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
 use super::output::Terminal;
 use super::rows::{BAR, pieces};
-use crate::executor::{Rewritten, Standing};
+use crate::executor::{FileState, PreviewedChange};
 use crate::terminal::Styled;
 use crate::text::{count, visible, visible_line};
 use crate::workspace::unescaped;
@@ -39,13 +39,13 @@ pub(super) enum EntryKind {
 
 impl Side {
     /// None if the contents are not kept.
-    pub(super) fn of(standing: Standing, executable: bool) -> Option<Self> {
+    pub(super) fn of(standing: FileState, executable: bool) -> Option<Self> {
         match standing {
-            Standing::File(bytes) => Some(Self { bytes, kind: EntryKind::File { executable } }),
-            Standing::Link(target) => {
+            FileState::File(bytes) => Some(Self { bytes, kind: EntryKind::File { executable } }),
+            FileState::Link(target) => {
                 Some(Self { bytes: unescaped(&target).into_encoded_bytes(), kind: EntryKind::Link })
             }
-            Standing::Large => None,
+            FileState::Large => None,
         }
     }
 }
@@ -188,7 +188,7 @@ fn quoted_name(side: &str, path: &[u8]) -> Vec<u8> {
 }
 
 /// The change of a file, as `--json` prints it.
-pub(super) fn to_json(file: &Rewritten) -> serde_json::Value {
+pub(super) fn to_json(file: &PreviewedChange) -> serde_json::Value {
     let change = match (&file.before, &file.after) {
         (None, _) => "created",
         (_, None) => "deleted",
@@ -200,13 +200,13 @@ pub(super) fn to_json(file: &Rewritten) -> serde_json::Value {
 }
 
 /// The change that a reply would make to a file, as a patch for a person.
-pub(super) fn diff(file: &Rewritten) -> String {
+pub(super) fn diff(file: &PreviewedChange) -> String {
     let standings = [&file.before, &file.after];
-    if standings.into_iter().any(|standing| matches!(standing, Some(Standing::Large))) {
+    if standings.into_iter().any(|standing| matches!(standing, Some(FileState::Large))) {
         let path = visible_line(file.path.as_str());
         return format!("--- a/{path}\n+++ b/{path}\n(too large to show)\n");
     }
-    let side = |standing: &Option<Standing>| Side::of(standing.clone()?, false);
+    let side = |standing: &Option<FileState>| Side::of(standing.clone()?, false);
     let [before, after] = standings.map(side);
     let patch = patch(file.path.as_str().as_bytes(), before.as_ref(), after.as_ref());
     readable(&patch) + &sizes(before.as_ref(), after.as_ref())

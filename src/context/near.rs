@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::protocol::{Detail, Failure, Outcome, RelPath};
 use crate::session::Session;
-use crate::workspace::picture::Picture;
+use crate::workspace::overview::Overview;
 
 /// How many paths of the newest results count as near to the work.
 const NEWEST: usize = 100;
@@ -30,15 +30,15 @@ pub fn newest(session: &Session) -> Vec<&str> {
 }
 
 /// The paths that the person named in a session.
-pub fn named_by_person<'a>(session: &'a Session, picture: &Picture<'a>) -> Vec<&'a str> {
-    named(std::iter::once(&session.task).chain(&session.said).map(String::as_str), picture)
+pub fn named_by_person<'a>(session: &'a Session, overview: &Overview<'a>) -> Vec<&'a str> {
+    named(std::iter::once(&session.task).chain(&session.said).map(String::as_str), overview)
 }
 
 /// The paths that words of these texts name, in full or by a file name.
-fn named<'w>(texts: impl Iterator<Item = &'w str>, picture: &Picture<'w>) -> Vec<&'w str> {
+fn named<'w>(texts: impl Iterator<Item = &'w str>, overview: &Overview<'w>) -> Vec<&'w str> {
     let (mut found, mut names) = (Vec::new(), HashSet::new());
     for word in texts.flat_map(words).take(WORDS).filter(|word| word.len() > 1) {
-        if picture.find(word).is_some() || !picture.below(&format!("{word}/")).is_empty() {
+        if overview.find(word).is_some() || !overview.below(&format!("{word}/")).is_empty() {
             found.push(word);
         } else if word.contains('.') && !word.contains('/') {
             names.insert(word);
@@ -46,7 +46,7 @@ fn named<'w>(texts: impl Iterator<Item = &'w str>, picture: &Picture<'w>) -> Vec
     }
     if !names.is_empty() {
         let of_name = |path: &&str| names.contains(path.rsplit('/').next().unwrap_or(path));
-        found.extend(picture.files().map(|file| file.path).filter(of_name).take(BY_NAME));
+        found.extend(overview.files().map(|file| file.path).filter(of_name).take(BY_NAME));
     }
     found
 }
@@ -61,13 +61,13 @@ pub struct NearPlace {
 }
 
 /// The places that lead to these paths: the paths themselves, and the existing folders above them.
-pub fn near_places(picture: &Picture<'_>, near: &[&str]) -> HashMap<String, NearPlace> {
+pub fn near_places(overview: &Overview<'_>, near: &[&str]) -> HashMap<String, NearPlace> {
     let distance = if near.is_empty() { 0 } else { usize::MAX };
     let mut near_places = HashMap::from([(String::new(), NearPlace { rank: 0, distance })]);
     for (path, rank) in near.iter().zip(1..) {
         let whole = format!("{path}/");
         let folders = memchr::memchr_iter(b'/', whole.as_bytes()).map(|slash| &whole[..=slash]);
-        let folders = folders.take_while(|folder| !picture.below(folder).is_empty());
+        let folders = folders.take_while(|folder| !overview.below(folder).is_empty());
         let folders: Vec<&str> = std::iter::once("").chain(folders).collect();
         for (distance, folder) in folders.into_iter().rev().enumerate() {
             let way = near_places.entry(folder.to_owned()).or_insert(NearPlace { rank, distance });

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::event::{ClipboardNews, Event, Observer};
 use crate::outbox::{OutboxForm, contains_outbox};
 use crate::program::Programs;
-use crate::protocol::{Address, ParsedReply};
+use crate::protocol::{ParsedReply, ReplyAddress};
 use crate::session::Session;
 
 /// How long the end waits for copies that are not finished.
@@ -183,7 +183,7 @@ impl ClipboardSync {
 
 /// Checks that a text may be carried out as a reply to this session without a confirmation: it has the key of the
 /// outbox that it answers, so only somebody who read that outbox can have written it.
-fn check(session: &Session, answers: &Address, reply: &mut ParsedReply) -> Result<(), String> {
+fn check(session: &Session, answers: &ReplyAddress, reply: &mut ParsedReply) -> Result<(), String> {
     if session.pending.is_some() {
         return Err(format!("session {} waits for your decision", session.id));
     }

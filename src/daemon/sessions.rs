@@ -10,7 +10,7 @@ use crate::admission::{self, Refusal};
 use crate::engine::{Engine, Turn};
 use crate::error::{Error, Result};
 use crate::event::{Event, Waiting};
-use crate::protocol::Address;
+use crate::protocol::ReplyAddress;
 use crate::session::{Question, Session};
 
 /// The sessions in memory. Only this process changes them, but other processes may add some.
@@ -117,7 +117,7 @@ impl Sessions {
         &mut self,
         engine: &Engine,
         name: &OsStr,
-        answers: Option<&Address>,
+        answers: Option<&ReplyAddress>,
     ) -> Result<Result<Session, Refusal>> {
         self.refresh(engine)?;
         Ok(admission::session_for_file(self.known.values(), &self.damaged, name, answers).cloned())

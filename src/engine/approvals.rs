@@ -332,7 +332,7 @@ pub fn preview_question(
         }
         _ => Vec::new(),
     };
-    QuestionPreview { outcomes, rewritten: executor.rewritten() }
+    QuestionPreview { outcomes, rewritten: executor.into_changes() }
 }
 
 /// The outcomes that steps would have under the policy of a session.

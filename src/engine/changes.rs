@@ -16,7 +16,7 @@ use crate::workspace::checkpoint::{
     CheckpointStore, IgnoredChange, IgnoredLoss, KeptRules, NotStored, RecordedChanges, Recorder,
     TreeChange, TreeEntry, compose, moved, unrestorable,
 };
-use crate::workspace::products::is_ignored_place;
+use crate::workspace::products::is_ignored_product_path;
 
 /// The largest file whose lines are counted, in bytes.
 const COUNTED_LIMIT: u64 = 1 << 20;
@@ -102,7 +102,7 @@ impl Engine {
 
 /// Summarizes changes of ignored places; None if there are none.
 fn describe_ignored(mut places: Vec<IgnoredChange>) -> Option<Ignored> {
-    let is_product = |place: &IgnoredChange| is_ignored_place(&place.path);
+    let is_product = |place: &IgnoredChange| is_ignored_product_path(&place.path);
     places.sort_by_key(|place| (is_product(place), place.lost.is_none()));
     let mut summary = Ignored {
         places: places.len(),

@@ -5,7 +5,7 @@ use super::{ApprovedCommands, Engine, approvals, changes, remote};
 use crate::admission;
 use crate::error::Result;
 use crate::event::{Event, Observer};
-use crate::executor::{Executor, LocalExecutor, Terms, WriteAhead};
+use crate::executor::{Executor, GuestTurn, LocalExecutor, WriteAhead};
 use crate::policy;
 use crate::protocol::{Kind, Operation, Outcome, Step};
 use crate::session::journal::Journal;
@@ -69,7 +69,7 @@ impl Engine {
         let (result, walk, recorded) = if let Some(question) = review {
             (question, None, None)
         } else if let Some(guest) = &self.guest {
-            let mut executor = guest.executor(Terms {
+            let mut executor = guest.executor(GuestTurn {
                 turn: remote::turn_key(begin),
                 own: remote::scratch_name(&begin.session),
                 timeout: &timeout,

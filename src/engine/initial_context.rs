@@ -10,7 +10,7 @@ use crate::protocol::RelPath;
 use crate::secrets::Redactor;
 use crate::session::{FilePatterns, Session};
 use crate::workspace::READ_LIMIT;
-use crate::workspace::picture::Picture;
+use crate::workspace::overview::Overview;
 use crate::workspace::walk::{EntryKind, Walk};
 
 /// The most files that are read, and the most in a guest, where each is a round trip.
@@ -30,13 +30,13 @@ impl Engine {
             policy::path(&policy, Access::Read, path, Some(size)) == Verdict::Allow
         };
         let mut redactor = Redactor::new(&self.config.secrets);
-        let picture = Picture::of(walk, &[]);
-        let unlisted = self.unlisted(offer, &picture)?;
+        let overview = Overview::of(walk, &[]);
+        let unlisted = self.unlisted(offer, &overview)?;
         let unlisted = || unlisted.iter().map(|(path, size)| (path.as_str(), *size));
-        let mut listed_files = listed(&picture).count() + unlisted().count();
+        let mut listed_files = listed(&overview).count() + unlisted().count();
         let most = if self.guest.is_some() { GUEST_FILE_LIMIT } else { FILE_LIMIT };
         let (mut included, mut others) = (Vec::new(), Vec::new());
-        let all = listed(&picture).chain(unlisted());
+        let all = listed(&overview).chain(unlisted());
         for file in context::candidates(all, &session.task, offer, most) {
             let Ok(path) = RelPath::parse(file.path) else { continue };
             // A file that replies may not read is not shown, nor one whose path contains a secret, since the path
@@ -70,11 +70,15 @@ impl Engine {
 
     /// The unlisted files, such as ignored ones, that the person included by their exact paths. They may be read although
     /// they are not listed.
-    fn unlisted(&self, offer: &FilePatterns, picture: &Picture<'_>) -> Result<Vec<(RelPath, u64)>> {
+    fn unlisted(
+        &self,
+        offer: &FilePatterns,
+        overview: &Overview<'_>,
+    ) -> Result<Vec<(RelPath, u64)>> {
         let mut found: Vec<(RelPath, u64)> = Vec::new();
         for pattern in &offer.include {
             let Ok(path) = RelPath::parse(pattern.trim_start_matches('/')) else { continue };
-            if picture.files().any(|file| file.path == path.as_str())
+            if overview.files().any(|file| file.path == path.as_str())
                 || found.iter().any(|(other, _)| *other == path)
             {
                 continue;
@@ -99,12 +103,12 @@ impl Engine {
         let Some(offer) = session.offer.as_ref().filter(|offer| !offer.include.is_empty()) else {
             return Ok(());
         };
-        let picture = Picture::of(walk, &[]);
+        let overview = Overview::of(walk, &[]);
         for pattern in &offer.include {
             let only = FilePatterns { include: vec![pattern.clone()], ..FilePatterns::default() };
-            let found = context::candidates(listed(&picture), "", &only, 1);
+            let found = context::candidates(listed(&overview), "", &only, 1);
             let is_listed = found.iter().any(|file| file.included);
-            if !is_listed && self.unlisted(&only, &picture)?.is_empty() {
+            if !is_listed && self.unlisted(&only, &overview)?.is_empty() {
                 return Err(Error::usage(format!(
                     "--include '{pattern}' matches no listed file. Patterns are written as in .gitignore, and ignored files are not listed: name an ignored file by its exact path from the workspace's root"
                 )));
@@ -115,7 +119,7 @@ impl Engine {
 }
 
 /// The regular files of a listing that are not empty.
-fn listed<'w>(picture: &Picture<'w>) -> impl Iterator<Item = (&'w str, u64)> {
-    let files = picture.files().filter(|file| file.kind == EntryKind::File && file.size > 0);
+fn listed<'w>(overview: &Overview<'w>) -> impl Iterator<Item = (&'w str, u64)> {
+    let files = overview.files().filter(|file| file.kind == EntryKind::File && file.size > 0);
     files.map(|file| (file.path, file.size))
 }

@@ -7,7 +7,7 @@ use super::Engine;
 use crate::admission;
 use crate::context;
 use crate::error::Result;
-use crate::executor::{Guest, Terms};
+use crate::executor::{Guest, GuestTurn};
 use crate::outbox::Files;
 use crate::program::Programs;
 use crate::protocol::jsonrpc::About;
@@ -17,7 +17,7 @@ use crate::session::{SecretFile, Session};
 use crate::settings::{Config, Policy};
 use crate::watch::Stop;
 use crate::workspace::Contents;
-use crate::workspace::picture::is_ignored_product_file;
+use crate::workspace::overview::is_ignored_product_file;
 use crate::workspace::walk::Walk;
 
 /// The largest file that is read completely so that the version of some of its lines is known, in bytes.
@@ -30,7 +30,7 @@ impl Engine {
     pub(super) fn guest_of(config: &Config, stop: &Stop) -> Option<Guest> {
         let guest = config.guest.clone().map(|guest| Guest::new(guest, Programs::of(config)));
         let stop = stop.clone();
-        guest.map(|guest| guest.until(move || stop.is_asked()))
+        guest.map(|guest| guest.with_interrupt(move || stop.is_asked()))
     }
 
     /// Sets how long to wait for the guest: it may still be carrying out a step of this turn, if the turn has begun before,
@@ -43,7 +43,7 @@ impl Engine {
             Asks::Operation(Operation::Run(run)) => Some(timeout(run.wanted_timeout())),
             _ => None,
         });
-        guest.be_patient(longest.max().unwrap_or_default());
+        guest.wait_for_lock(longest.max().unwrap_or_default());
         Ok(())
     }
 
@@ -63,7 +63,7 @@ impl Engine {
     /// Disconnects from the guest while it is not needed, so that others can use it.
     pub fn release_guest(&self) {
         if let Some(guest) = &self.guest {
-            guest.rest();
+            guest.disconnect();
         }
     }
 
@@ -157,7 +157,7 @@ impl Engine {
             if let Ok(file) = self.read(&path, 0)?
                 && file.path == path
             {
-                walk.list_too(path.as_str(), file.size);
+                walk.add_file(path.as_str(), file.size);
             }
         }
         Ok(())
@@ -184,8 +184,8 @@ pub(super) fn timeout(policy: &Policy, default: Duration) -> impl Fn(Option<Dura
 }
 
 /// The terms for asking a guest what became of a turn's steps; nothing is carried out.
-pub(super) fn terms_to_ask<'a>(begin: &Begin, config: &'a Config) -> Terms<'a> {
-    Terms {
+pub(super) fn terms_to_ask<'a>(begin: &Begin, config: &'a Config) -> GuestTurn<'a> {
+    GuestTurn {
         turn: turn_key(begin),
         own: scratch_name(&begin.session),
         timeout: &|asked| asked.unwrap_or_default(),

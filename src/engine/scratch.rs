@@ -34,7 +34,7 @@ impl Engine {
     /// Puts the scratch directory of a completed session aside, also in the guest.
     pub(super) fn discard_scratch(&self, session: &Session) {
         if let Some(guest) = &self.guest {
-            guest.forget(remote::scratch_name(session));
+            guest.end_session(remote::scratch_name(session));
         }
         self.put_aside(&self.scratch_dir(session));
     }

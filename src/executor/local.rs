@@ -1,10 +1,10 @@
-//! This machine: the workspace's files, and commands through the runner.
+//! Carries out operations on this machine: on the workspace's files, and commands through the runner.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Executor, Left, WriteAhead, fault_of, told};
+use super::{Executor, InterruptedStep, WriteAhead, command_fault, immediate_result};
 use crate::error::Result;
 use crate::policy::Grant;
 use crate::protocol::jsonrpc::Done;
@@ -17,51 +17,53 @@ use crate::settings::SandboxMode;
 use crate::workspace::checkpoint::Recorder;
 use crate::workspace::protected::{ProtectionHandle, Snapshot};
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look, MovePlan, Plan, READ_LIMIT, READ_ROOM, Terms, Workspace};
+use crate::workspace::{
+    Contents, MovePlan, PathFacts, Plan, READ_LIMIT, READ_ROOM, SearchOptions, Workspace,
+};
 
 /// The workspace on this machine.
 pub struct LocalExecutor<'a> {
-    /// Its files.
+    /// The files.
     pub workspace: &'a Workspace,
-    /// Its commands.
+    /// Runs the commands.
     pub runner: &'a Runner,
-    /// The folder that commands of this session have for themselves.
+    /// The scratch directory for commands of this session.
     pub own: &'a Path,
-    /// Whether commands may run with the user's own rights where no sandbox is to be had.
+    /// Whether commands may run with the user's rights if there is no sandbox.
     pub open: bool,
-    /// Says whether the person wants to stop.
+    /// Whether the person wants to stop.
     pub interrupted: &'a dyn Fn() -> bool,
-    /// Whether commands are kept from protected names. Off where commands are not confined at all.
+    /// Whether protected names are checked. False if commands are not confined at all.
     pub guarded: bool,
-    /// What checks those names.
+    /// The check of protected names.
     pub protection: ProtectionHandle,
-    /// How long a command gets that asks for so much; None for as long as the runner gives.
+    /// The timeout of a command that requests one; None for the runner's timeout.
     pub timeout: &'a dyn Fn(Option<Duration>) -> Option<Duration>,
-    /// Whether commands reach the network; None for what the settings say.
+    /// Whether commands have network access; None for the setting.
     pub network: Option<bool>,
     /// A file that is locked while a command runs; None for the runner's.
     pub lock: Option<&'a Path>,
-    /// How many characters of a command's output are kept; None for as many as the runner keeps.
+    /// The most characters of a command's output that are kept; None for the runner's limit.
     pub output_limit: Option<usize>,
-    /// Is shown what commands write while they run.
+    /// Receives the output of commands while they run.
     pub seen: Option<Arc<LiveOutput>>,
-    /// The largest file, in bytes, that is given where it is read in its place.
+    /// The size of the largest file whose complete content is returned, in bytes.
     pub read_limit: u64,
-    /// How many bytes of such files may be given yet.
+    /// How many more bytes of such contents may be returned.
     pub read_room: u64,
-    /// Whether the lines of a file of that size may be shown where files are searched.
+    /// Whether a search may show lines of a file with this path and size.
     pub readable: &'a dyn Fn(&RelPath, u64) -> bool,
-    /// What records what a turn changes, if that is kept.
+    /// Records the changes of a turn, if checkpoints are on.
     pub recorder: Option<Recorder<'a>>,
-    /// Changes of files that are to be made together.
+    /// File changes that are made together.
     joined: Vec<Plan>,
-    noticed: Vec<Warning>,
+    warnings: Vec<Warning>,
     /// The walk at the end of a turn in which commands ran.
     last_walk: Option<Walk>,
 }
 
 impl<'a> LocalExecutor<'a> {
-    /// One whose commands are not kept from protected names.
+    /// Makes an executor that does not check protected names.
     pub fn new(
         workspace: &'a Workspace,
         runner: &'a Runner,
@@ -87,18 +89,18 @@ impl<'a> LocalExecutor<'a> {
             readable: &|_, _| true,
             recorder: None,
             joined: Vec::new(),
-            noticed: Vec::new(),
+            warnings: Vec::new(),
             last_walk: None,
         }
     }
 
-    /// The same with a check of protected names.
+    /// Adds a check of protected names.
     #[must_use]
     pub fn guarded(self, guarded: bool, protection: impl Into<ProtectionHandle>) -> Self {
         Self { guarded, protection: protection.into(), ..self }
     }
 
-    /// What the last walk of the turn found, where it needed one; and what recorded the turn.
+    /// The last walk of the turn, if there was one, and the recorder.
     pub fn into_parts(self) -> (Option<Walk>, Option<Recorder<'a>>) {
         (self.last_walk, self.recorder)
     }
@@ -106,14 +108,14 @@ impl<'a> LocalExecutor<'a> {
     fn run(
         &mut self,
         run: &ShellCommand,
-        opens: Grant,
+        grant: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let folder = match &run.cwd {
             Some(folder) => self.workspace.folder(folder),
             None => Ok(self.workspace.path().to_owned()),
         };
-        let folder = match (folder, fault_of(run)) {
+        let folder = match (folder, command_fault(run)) {
             (Ok(folder), None) => folder,
             (Ok(_), Some(fault)) => return Ok(Failure::execution(fault).into()),
             (Err(failure), _) => return Ok(failure.into()),
@@ -130,8 +132,8 @@ impl<'a> LocalExecutor<'a> {
             self.protection.begin(self.workspace, walk.as_ref(), &mut keep)?;
         }
         before(WriteAhead::Effects(&[Effect::Command]))?;
-        let read_only = self.protection.lock().read_only(self.workspace, opens.repository);
-        let errand = CommandSpec {
+        let read_only = self.protection.lock().read_only(self.workspace, grant.repository);
+        let command = CommandSpec {
             protected: &read_only.places,
             pinned: &read_only.pinned,
             open: self.open,
@@ -144,20 +146,20 @@ impl<'a> LocalExecutor<'a> {
             seen: self.seen.as_deref(),
             ..CommandSpec::new(&run.command, &folder, self.own)
         };
-        let execution = self.runner.run(&errand, self.interrupted);
-        self.noticed = self.protection.lock().check(self.workspace);
-        self.noticed.extend(self.setting_that_helps(run, &execution));
+        let execution = self.runner.run(&command, self.interrupted);
+        self.warnings = self.protection.lock().check(self.workspace);
+        self.warnings.extend(self.settings_hint(run, &execution));
         Ok(Detail::Ran(execution))
     }
 
-    /// Names the setting without which a command may not have failed.
-    fn setting_that_helps(&self, run: &ShellCommand, execution: &Execution) -> Option<Warning> {
+    /// Names the setting that may have made a command fail.
+    fn settings_hint(&self, run: &ShellCommand, execution: &Execution) -> Option<Warning> {
         let settings = &self.runner.settings;
         let is_confined = !self.open && settings.mode != SandboxMode::Off;
         let is_offline = is_confined && !self.network.unwrap_or(settings.network);
         match (&execution.ending, run.wanted_timeout()) {
             _ if is_offline && super::missed_network(execution) => {
-                let told = match self.network {
+                let text = match self.network {
                     Some(false) => {
                         "commands have no network under this policy; the user can set `network = true` in a policy of their own"
                     }
@@ -165,10 +167,10 @@ impl<'a> LocalExecutor<'a> {
                         "commands have no network; the user can allow it with the setting `sandbox.network`"
                     }
                 };
-                Some(Warning::new(WarningKind::Network, told))
+                Some(Warning::new(WarningKind::Network, text))
             }
             (&Ending::TimedOut(given), Some(_)) => {
-                run.timeout.and_then(|asked| super::shorter_than_asked(given, asked))
+                run.timeout.and_then(|asked| super::timeout_warning(given, asked))
             }
             (Ending::TimedOut(_), None) => Some(Warning::new(
                 WarningKind::Timeout,
@@ -190,17 +192,17 @@ impl<'a> LocalExecutor<'a> {
         })
     }
 
-    /// Makes changes that are planned together, and announces one that is of protected names.
+    /// Makes changes that are planned together. If the person approved a change of protected names, records it before.
     fn change<R>(
         &mut self,
         effects: &[Effect],
         execute: impl FnOnce() -> R,
-        opens: Grant,
+        grant: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<R> {
         let workspace = self.workspace;
-        // It is stored along with the effect, before which it has to be on disk; see `protected::approved`.
-        if opens.protected && self.protection.lock().has_begun() {
+        // The record must be on disk before the effect; see `protected::approved`.
+        if grant.protected && self.protection.lock().has_begun() {
             for effect in effects {
                 let keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
                 self.protection.lock().expect(workspace, effect).map_or(Ok(()), keep)?;
@@ -222,18 +224,18 @@ impl<'a> LocalExecutor<'a> {
     fn rename(
         &mut self,
         plan: MovePlan,
-        opens: Grant,
+        grant: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
-        if opens.protected && plan.is_folder && self.protection.lock().has_begun() {
+        if grant.protected && plan.is_folder && self.protection.lock().has_begun() {
             return Ok(Failure::execution(format!(
-                "'{}' holds names that only the user may write, and commands have run just before, or run now, of whose doings such a move could not be told: send the MOVE_FILE again in a reply of its own",
+                "'{}' contains protected names, and their move could not be distinguished from changes by the commands of this turn: send the MOVE_FILE again in a reply of its own",
                 plan.effect().from
             ))
             .into());
         }
         let effect = Effect::Move(Box::new(plan.effect().clone()));
-        let done = self.change(&[effect], || plan.execute(), opens, before)?;
+        let done = self.change(&[effect], || plan.execute(), grant, before)?;
         Ok(done.unwrap_or_else(Detail::Failed))
     }
 }
@@ -242,43 +244,43 @@ impl Executor for LocalExecutor<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        opens: Grant,
+        grant: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
-        let permit = opens.protected;
+        let permit = grant.protected;
         if let Some(plan) = self.plan(operation, permit) {
             let plan = match plan {
                 Err(failure) => return Ok(failure.into()),
                 Ok(plan) => plan,
             };
             let (effect, workspace) = (effect_of(&plan), self.workspace);
-            let done = self.change(&[effect], || plan.execute(workspace), opens, before)?;
+            let done = self.change(&[effect], || plan.execute(workspace), grant, before)?;
             return Ok(done.unwrap_or_else(Detail::Failed));
         }
         match operation {
             Operation::List { .. } | Operation::Search { .. } => {
-                let terms = Terms::new(self.readable, self.interrupted);
-                let done = find(self.workspace, operation, &terms);
-                self.noticed = done.warnings;
+                let options = SearchOptions::new(self.readable, self.interrupted);
+                let done = list_or_search(self.workspace, operation, &options);
+                self.warnings = done.warnings;
                 Ok(done.detail)
             }
             Operation::Move { path, to } => match self.workspace.plan_move(path, to, permit) {
                 Err(failure) => Ok(failure.into()),
-                Ok(plan) => self.rename(plan, opens, before),
+                Ok(plan) => self.rename(plan, grant, before),
             },
-            Operation::Run(run) => self.run(run, opens, before),
+            Operation::Run(run) => self.run(run, grant, before),
             Operation::Read { path, reading: Reading::Now(encoding) } => {
                 let read = self.workspace.read(path, self.read_limit.saturating_add(1));
                 let room = &mut self.read_room;
-                let given = read.and_then(|file| file.whole(*encoding, self.read_limit, room));
-                Ok(given.unwrap_or_else(Detail::Failed))
+                let detail = read.and_then(|file| file.whole(*encoding, self.read_limit, room));
+                Ok(detail.unwrap_or_else(Detail::Failed))
             }
             Operation::Create { .. }
             | Operation::Edit { .. }
             | Operation::Delete { .. }
             | Operation::Message { .. }
             | Operation::Done { .. }
-            | Operation::Read { .. } => Ok(told(operation)),
+            | Operation::Read { .. } => Ok(immediate_result(operation)),
         }
     }
 
@@ -286,9 +288,9 @@ impl Executor for LocalExecutor<'_> {
         true
     }
 
-    fn join(&mut self, operation: &Operation) -> bool {
+    fn join_change(&mut self, operation: &Operation) -> bool {
         match self.plan(operation, false) {
-            Some(Ok(plan)) if plan.goes_with(&self.joined) => {
+            Some(Ok(plan)) if plan.can_join(&self.joined) => {
                 self.joined.push(plan);
                 true
             }
@@ -307,8 +309,8 @@ impl Executor for LocalExecutor<'_> {
         Ok(all.into_iter().map(|done| done.unwrap_or_else(Detail::Failed)).collect())
     }
 
-    fn noticed(&mut self) -> Vec<Warning> {
-        std::mem::take(&mut self.noticed)
+    fn take_warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
     }
 
     fn finish(&mut self) -> Result<Vec<Warning>> {
@@ -319,9 +321,9 @@ impl Executor for LocalExecutor<'_> {
             return Ok(Vec::new());
         }
         let walk = walk.map_or_else(|| self.workspace.walk(), Ok)?;
-        let noticed = self.protection.lock().finish(self.workspace, &walk);
+        let warnings = self.protection.lock().finish(self.workspace, &walk);
         self.last_walk = Some(walk);
-        Ok(noticed)
+        Ok(warnings)
     }
 
     fn walk(&self) -> Result<Walk> {
@@ -332,20 +334,20 @@ impl Executor for LocalExecutor<'_> {
         Ok(self.workspace.as_is().read_part(path, part))
     }
 
-    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
-        Ok(self.workspace.as_is().look(operation))
+    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>> {
+        Ok(self.workspace.as_is().path_facts(operation))
     }
 
-    fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
-        Ok(self.workspace.as_is().place_of(operation))
+    fn resolved_path(&self, operation: &Operation) -> Result<Option<RelPath>> {
+        Ok(self.workspace.as_is().resolved_path(operation))
     }
 
-    fn standing(&self, operation: &Operation) -> Result<Option<Digest>> {
-        Ok(self.workspace.as_is().standing(operation))
+    fn content_digest(&self, operation: &Operation) -> Result<Option<Digest>> {
+        Ok(self.workspace.as_is().content_digest(operation))
     }
 
-    fn left(&mut self, effect: &Effect, _: &Operation) -> Result<Left> {
-        Ok(left_on_disk(effect, self.workspace))
+    fn inspect_interrupted(&mut self, effect: &Effect, _: &Operation) -> Result<InterruptedStep> {
+        Ok(inspect_on_disk(effect, self.workspace))
     }
 
     fn interrupted(&self) -> bool {
@@ -361,57 +363,63 @@ fn file_of(effect: &Effect) -> Option<&FileEffect> {
     if let Effect::File(file) = effect { Some(file) } else { None }
 }
 
-/// What the disk tells of something that was about to be done: of a command, and of what was asked of a
-/// guest, nothing.
-pub fn left_on_disk(effect: &Effect, workspace: &Workspace) -> Left {
+/// Determines the state of an interrupted step from the disk. A command, or a step of a guest, leaves no trace there.
+pub fn inspect_on_disk(effect: &Effect, workspace: &Workspace) -> InterruptedStep {
     match effect {
         Effect::File(effect) => {
             let removed = workspace.remove_temporary(effect);
-            left_by(effect, removed.and_then(|()| workspace.digest(&effect.path)))
+            interrupted_change(effect, removed.and_then(|()| workspace.digest(&effect.path)))
         }
-        Effect::Move(effect) => left_of_move(effect, workspace),
-        Effect::Command | Effect::Guest { .. } => Left::Lost,
+        Effect::Move(effect) => interrupted_move(effect, workspace),
+        Effect::Command | Effect::Guest { .. } => InterruptedStep::Unknown,
     }
 }
 
-/// What can be said of a move that was about to be made: what stands at both ends tells.
-fn left_of_move(effect: &MoveEffect, workspace: &Workspace) -> Left {
+/// Determines the state of an interrupted move from the entries at both paths.
+fn interrupted_move(effect: &MoveEffect, workspace: &Workspace) -> InterruptedStep {
     let detail = match workspace.was_moved(effect) {
         Err(failure) => failure.into(),
         Ok(Some(true)) => effect.detail.clone(),
-        Ok(Some(false)) => return Left::Undone,
+        Ok(Some(false)) => return InterruptedStep::NotDone,
         Ok(None) => Failure::execution(format!(
-            "deaddrop was stopped meanwhile, and what stands at '{}' and '{}' does not tell whether the one became the other: look at both before you go on",
+            "deaddrop was stopped during this move, and the present entries do not show whether '{}' was moved to '{}': check both paths before you go on",
             effect.from, effect.to
         ))
         .into(),
     };
-    Left::Done(Box::new(Done { detail, warnings: Vec::new() }))
+    InterruptedStep::Done(Box::new(Done { detail, warnings: Vec::new() }))
 }
 
-/// What a look into the workspace comes to, and what is to be told beside it.
-pub fn find(workspace: &Workspace, operation: &Operation, terms: &Terms) -> Done {
+/// Carries out a listing or a search.
+pub fn list_or_search(
+    workspace: &Workspace,
+    operation: &Operation,
+    options: &SearchOptions,
+) -> Done {
     let found = match operation {
-        Operation::List { path } => workspace.list_below(path.as_ref(), terms),
-        Operation::Search { pattern, path } => workspace.search(pattern, path.as_ref(), terms),
-        _ => Err(Failure::execution("nothing is to be found by it")),
+        Operation::List { path } => workspace.list_below(path.as_ref(), options),
+        Operation::Search { pattern, path } => workspace.search(pattern, path.as_ref(), options),
+        _ => Err(Failure::execution("this operation is no listing or search")),
     };
     let (detail, warnings) = found.unwrap_or_else(|failure| (failure.into(), Vec::new()));
     Done { detail, warnings }
 }
 
-/// What can be said of a file that was about to change, where this was found: it is as it was to become,
-/// or as it was before, or neither: somebody else's hand, told and left alone.
-fn left_by(effect: &FileEffect, found: Result<Option<Digest>, Failure>) -> Left {
+/// Determines the state of an interrupted file change from the present content. If it is neither the old nor the new
+/// one, somebody else changed the file: this is reported, and the file is left alone.
+fn interrupted_change(
+    effect: &FileEffect,
+    found: Result<Option<Digest>, Failure>,
+) -> InterruptedStep {
     let detail = match found {
         Err(failure) => failure.into(),
         Ok(found) if found == effect.after => effect.detail.clone(),
-        Ok(found) if found == effect.before => return Left::Undone,
+        Ok(found) if found == effect.before => return InterruptedStep::NotDone,
         Ok(_) => Failure::execution(format!(
-            "deaddrop was stopped meanwhile, and '{}' is now neither what it was before nor what it was to become: READ_FILE it before you go on",
+            "deaddrop was stopped during this change, and '{}' now has neither its former nor the new content: READ_FILE it before you go on",
             effect.path
         ))
         .into(),
     };
-    Left::Done(Box::new(Done { detail, warnings: Vec::new() }))
+    InterruptedStep::Done(Box::new(Done { detail, warnings: Vec::new() }))
 }

@@ -1,5 +1,5 @@
-//! Carries out operations: on this machine ([`LocalExecutor`]), on another one ([`Guest`]), or not at all, to
-//! tell what they would do ([`PreviewExecutor`], and [`OpaquePreview`] for a guest).
+//! Carries out operations on this machine ([`LocalExecutor`]) or on another one ([`Guest`]), or only previews them
+//! ([`PreviewExecutor`], and [`OpaquePreview`] for a guest).
 
 mod local;
 mod opaque;
@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::policy::Grant;
 use crate::protocol::jsonrpc::Done;
 use crate::protocol::{
-    Detail, Digest, Effect, Ending, Execution, Failure, Operation, Output, Part, Reading, RelPath,
-    ShellCommand, Warning, WarningKind,
+    CommandOutput, Detail, Digest, Effect, Ending, Execution, Failure, Operation, Part, Reading,
+    RelPath, ShellCommand, Warning, WarningKind,
 };
 use crate::runner::environment_fault;
 use crate::workspace::Contents;
@@ -24,98 +24,98 @@ use crate::workspace::checkpoint::CheckpointNote;
 use crate::workspace::protected::Snapshot;
 use crate::workspace::walk::Walk;
 
-pub use crate::workspace::Look;
-pub use local::{LocalExecutor, find, left_on_disk};
+pub use crate::workspace::PathFacts;
+pub use local::{LocalExecutor, inspect_on_disk, list_or_search};
 pub use opaque::OpaquePreview;
-pub use preview::{PreviewExecutor, Rewritten, Standing};
-pub use remote::{Guest, Terms};
+pub use preview::{FileState, PreviewExecutor, PreviewedChange};
+pub use remote::{Guest, GuestTurn};
 
-/// What is told of before it is built upon.
+/// A record that must be stored before the executor continues.
 #[derive(Debug, Clone, Copy)]
 pub enum WriteAhead<'a> {
-    /// Commands will run in this turn, and this is what they must leave as it is.
+    /// The protected entries that commands of this turn must not change.
     Guard(&'a Snapshot),
-    /// This is kept of what is about to change.
+    /// The content or state that is about to change.
     Noted(&'a CheckpointNote),
-    /// These are about to happen: the effects of a step and of those that follow it.
+    /// The effects that are about to happen: those of a step and of those made together with it.
     Effects(&'a [Effect]),
 }
 
-/// What became of something that was begun.
+/// The state of a step that was begun before deaddrop was stopped.
 #[derive(Debug)]
-pub enum Left {
-    /// It came to this, with what is to be told beside it.
+pub enum InterruptedStep {
+    /// It was carried out, with this result.
     Done(Box<Done>),
-    /// Nothing: it is still to be done.
-    Undone,
-    /// Nobody knows: it may have been done in part, and is not done again.
-    Lost,
+    /// It was not begun, and can be carried out.
+    NotDone,
+    /// It may have been carried out in part, and must not be repeated.
+    Unknown,
 }
 
-/// Something that can carry out operations.
+/// Carries out operations.
 pub trait Executor {
-    /// Carries out one operation, for which the person's approval opens that. Where it has an
-    /// effect, `before` is told of it first; if that fails, nothing was done.
+    /// Carries out one operation. `grant` is what the person approved for it. If the operation has an effect, calls
+    /// `before` first; if that fails, nothing was done.
     fn perform(
         &mut self,
         operation: &Operation,
-        opens: Grant,
+        grant: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail>;
-    /// Whether it makes changes of files together.
+    /// Whether it can make file changes together.
     fn joins_changes(&self) -> bool {
         false
     }
-    /// Plans a change of a file, to be made together with those that were planned before it. False where it cannot
-    /// be: it is performed by itself then, when they are made.
-    fn join(&mut self, _operation: &Operation) -> bool {
+    /// Plans a file change, to be made together with those planned before it. If it returns false, the change must be
+    /// performed alone, after they are made.
+    fn join_change(&mut self, _operation: &Operation) -> bool {
         false
     }
-    /// Makes the changes that have joined. Gives what came of the first of them, up to one that fails or is to be
-    /// planned anew; the others are not made.
+    /// Makes the joined changes. Returns the results of the first ones, up to one that fails or must be planned again;
+    /// the others are not made.
     fn perform_joined(
         &mut self,
         _before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Vec<Detail>> {
         Ok(Vec::new())
     }
-    /// What was noticed beside the last operation.
-    fn noticed(&mut self) -> Vec<Warning> {
+    /// Takes the warnings of the last operation.
+    fn take_warnings(&mut self) -> Vec<Warning> {
         Vec::new()
     }
-    /// All operations of a turn are done. Returns what is noticed only now.
+    /// Ends the operations of a turn. Returns warnings about all of them.
     fn finish(&mut self) -> Result<Vec<Warning>> {
         Ok(Vec::new())
     }
-    /// The step of this number, counted from 0, comes next.
-    fn at(&mut self, _step: usize) {}
+    /// Sets the number of the next step, counted from 0.
+    fn set_step(&mut self, _step: usize) {}
     /// Lists the files.
     fn walk(&self) -> Result<Walk>;
-    /// Reads a text for the model, its beginning, or some of its lines.
+    /// Reads a text file for the model, or some of its lines.
     fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>>;
-    /// Finds the lines of a definition in a file, within the beginning of it that a read gives.
+    /// Finds the lines of a definition in the part of a file that a read returns.
     fn find_definition(&self, path: &RelPath, name: &str) -> Result<Result<Part, Failure>> {
         let file = self.read(path, Part::default())?;
         Ok(file.and_then(|file| context::find_definition(&file, name)))
     }
-    /// What can be told of the path of a file operation, before anything is done there; None for
-    /// other operations.
-    fn look(&self, operation: &Operation) -> Result<Option<Look>>;
-    /// Where the path of a file operation leads, or that of the folder of a command, links resolved:
-    /// what an approval means by it. None where there is no path, it leads to the root itself, or
-    /// out of reach.
-    fn place_of(&self, _operation: &Operation) -> Result<Option<RelPath>> {
+    /// Facts about the path of a file operation before it is carried out; None for other operations.
+    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>>;
+    /// The path of a file operation, or of a command's working directory, with links resolved. An approval applies to
+    /// this path. None if there is no path, or it leads to the root or cannot be resolved.
+    fn resolved_path(&self, _operation: &Operation) -> Result<Option<RelPath>> {
         Ok(None)
     }
-    /// The digest of what stands where a file operation would change something; None for other
-    /// operations, and where nothing stands.
-    fn standing(&self, _operation: &Operation) -> Result<Option<Digest>> {
+    /// The digest of the content that a file operation would change; None for other operations, and if nothing exists.
+    fn content_digest(&self, _operation: &Operation) -> Result<Option<Digest>> {
         Ok(None)
     }
-    /// What became of something that was begun before deaddrop was stopped, and of which nothing else
-    /// is known.
-    fn left(&mut self, effect: &Effect, operation: &Operation) -> Result<Left>;
-    /// What is told of a file that could not be read.
+    /// Determines the state of a step that was begun before deaddrop was stopped, if the journal has no result.
+    fn inspect_interrupted(
+        &mut self,
+        effect: &Effect,
+        operation: &Operation,
+    ) -> Result<InterruptedStep>;
+    /// The result for a file that could not be read.
     fn unreadable(&self, failure: Failure) -> Detail {
         failure.into()
     }
@@ -126,7 +126,7 @@ pub trait Executor {
 }
 
 /// The result of an operation that needs no executor.
-fn told(operation: &Operation) -> Detail {
+fn immediate_result(operation: &Operation) -> Detail {
     match operation {
         Operation::Message { text } => Detail::Shown { text: text.clone() },
         Operation::Done { summary, .. } => Detail::Completed { summary: summary.clone() },
@@ -137,54 +137,53 @@ fn told(operation: &Operation) -> Detail {
             };
             Detail::ReadLater { path: path.clone(), part }
         }
-        _ => Failure::execution("nothing can be told of it").into(),
+        _ => Failure::execution("this operation needs an executor").into(),
     }
 }
 
-/// What an operation came to of which nobody knows ([`Left::Lost`]).
-pub fn lost(operation: &Operation) -> Detail {
+/// The result of an operation whose outcome is unknown ([`InterruptedStep::Unknown`]).
+pub fn unknown_result(operation: &Operation) -> Detail {
     let Operation::Run(run) = operation else {
-        let what = operation.path().map(|path| format!(" of '{path}'")).unwrap_or_default();
-        let told = format!(
-            "deaddrop, or its guest, was stopped meanwhile, and what became{what} is not known: look at it before you go on"
+        let of = operation.path().map(|path| format!(" of '{path}'")).unwrap_or_default();
+        let reason = format!(
+            "deaddrop or its guest was stopped during this operation, and the state{of} is unknown: check it before you go on"
         );
-        return Failure::execution(told).into();
+        return Failure::execution(reason).into();
     };
     lost_command(&run.command)
 }
 
-/// What a command came to of which nobody knows how it ended.
+/// The result of a command whose end is unknown.
 pub fn lost_command(command: &str) -> Detail {
     Detail::Ran(Execution {
         command: command.to_owned(),
         ending: Ending::Lost,
-        output: Output::default(),
+        output: CommandOutput::default(),
         duration: Duration::ZERO,
     })
 }
 
-/// Why no command can be run like this, whatever it is: not the machine's failure, as which it would
-/// come back.
-fn fault_of(run: &ShellCommand) -> Option<String> {
+/// The reason why a command can never be run. Otherwise it would be reported as a failure of the machine.
+fn command_fault(run: &ShellCommand) -> Option<String> {
     if run.command.contains('\0') {
-        return Some("the command holds a NUL character".to_owned());
+        return Some("the command contains a NUL character".to_owned());
     }
     environment_fault(&run.env)
 }
 
-/// Says that a command which was ended had asked for more time than it was given.
-fn shorter_than_asked(given: Duration, asked: Duration) -> Option<Warning> {
+/// A warning for a command that timed out and had requested more time than the policy allows.
+fn timeout_warning(given: Duration, asked: Duration) -> Option<Warning> {
     (asked > given).then(|| {
-        let told = format!(
+        let text = format!(
             "it asked for a timeout of {} s; the policy gives it {} s at most",
             asked.as_secs_f64(),
             given.as_secs_f64()
         );
-        Warning::new(WarningKind::Timeout, told)
+        Warning::new(WarningKind::Timeout, text)
     })
 }
 
-/// What programs write where they have no network, a phrase a line.
+/// Phrases that programs write if they have no network, one per line.
 static NO_NETWORK: &str = include_str!("data/no_network.txt");
 
 /// Whether a command failed, and wrote that it had no network.

@@ -1,27 +1,26 @@
-//! A guest that is not looked at: what a reply would do there is told as far as the reply itself says
-//! it.
+//! Previews a reply without asking the guest, from the reply alone.
 
 use super::preview::unknown_end;
-use super::{Executor, Left, WriteAhead, fault_of, told};
+use super::{Executor, InterruptedStep, WriteAhead, command_fault, immediate_result};
 use crate::error::Result;
 use crate::policy::Grant;
 use crate::protocol::{Detail, Effect, Failure, Operation, Part, Reading, RelPath};
 use crate::text::named;
 use crate::workspace::protected::ProtectedNames;
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look, check};
+use crate::workspace::{Contents, PathFacts, check_pattern};
 
-/// Previews operations in a guest that is not asked.
+/// Previews operations of a guest without asking it.
 pub struct OpaquePreview {
     protected: ProtectedNames,
-    /// Whether a command would have been run.
-    after: bool,
+    /// Whether a command would have run before.
+    after_command: bool,
 }
 
 impl OpaquePreview {
-    /// One in which these names are the person's alone.
+    /// Makes a preview with these protected names.
     pub fn new(protected: &[String]) -> Self {
-        Self { protected: ProtectedNames::new(protected), after: false }
+        Self { protected: ProtectedNames::new(protected), after_command: false }
     }
 }
 
@@ -33,14 +32,14 @@ impl Executor for OpaquePreview {
         _: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let what = match operation {
-            Operation::Run(run) => match fault_of(run) {
+            Operation::Run(run) => match command_fault(run) {
                 Some(fault) => return Ok(Failure::execution(fault).into()),
                 None => {
-                    self.after = true;
+                    self.after_command = true;
                     format!("run {}", named(&run.command))
                 }
             },
-            Operation::Done { if_ok: true, .. } if self.after => {
+            Operation::Done { if_ok: true, .. } if self.after_command => {
                 return Ok(unknown_end("a command"));
             }
             Operation::Create { path, .. } => format!("write '{path}'"),
@@ -49,15 +48,15 @@ impl Executor for OpaquePreview {
             Operation::Read { path, reading: Reading::Now(_) } => format!("read '{path}'"),
             Operation::Move { path, to } => format!("move '{path}' to '{to}'"),
             Operation::List { .. } => "list files".to_owned(),
-            Operation::Search { pattern, .. } => match check(pattern) {
+            Operation::Search { pattern, .. } => match check_pattern(pattern) {
                 Err(failure) => return Ok(failure.into()),
                 Ok(()) => format!("search for {}", named(pattern)),
             },
             Operation::Message { .. } | Operation::Read { .. } | Operation::Done { .. } => {
-                return Ok(told(operation));
+                return Ok(immediate_result(operation));
             }
         };
-        Ok(Detail::Unknown { reason: format!("would {what} in the guest, which is not looked at") })
+        Ok(Detail::Unknown { reason: format!("would {what} in the guest, which is not asked now") })
     }
 
     fn walk(&self) -> Result<Walk> {
@@ -72,7 +71,7 @@ impl Executor for OpaquePreview {
         Ok(Ok(Part::default()))
     }
 
-    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
+    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>> {
         Ok(operation.path().map(|path| {
             let to = match operation {
                 Operation::Move { to, .. } => Some(to),
@@ -80,11 +79,11 @@ impl Executor for OpaquePreview {
             };
             let is_protected = |path: &RelPath| self.protected.name_in(path).is_some();
             let protected = is_protected(path) || to.is_some_and(is_protected);
-            Look { protected, ..Look::default() }
+            PathFacts { protected, ..PathFacts::default() }
         }))
     }
 
-    fn left(&mut self, _: &Effect, _: &Operation) -> Result<Left> {
-        Ok(Left::Lost)
+    fn inspect_interrupted(&mut self, _: &Effect, _: &Operation) -> Result<InterruptedStep> {
+        Ok(InterruptedStep::Unknown)
     }
 }

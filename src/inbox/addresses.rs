@@ -8,16 +8,16 @@ use std::path::Path;
 use super::SIZE_LIMIT;
 use super::decode;
 use super::files::{is_young, open, read};
-use crate::protocol::{Address, ParsedReply};
+use crate::protocol::{ParsedReply, ReplyAddress};
 use crate::session::record::FileId;
 
 /// The cached addresses, by file name.
 #[derive(Debug, Default)]
-pub(super) struct Addresses(HashMap<OsString, (FileId, Option<Address>)>);
+pub(super) struct Addresses(HashMap<OsString, (FileId, Option<ReplyAddress>)>);
 
 impl Addresses {
     /// The address in a file, if it has one and can be read.
-    pub(super) fn of(&mut self, path: &Path) -> Option<Address> {
+    pub(super) fn of(&mut self, path: &Path) -> Option<ReplyAddress> {
         let mut file = open(path).ok()?;
         let found = file.metadata().ok()?;
         if !found.is_file() || found.len() > SIZE_LIMIT {

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::protocol::{Address, ParsedReply};
+use crate::protocol::{ParsedReply, ReplyAddress};
 use crate::session::record::FileId;
 use crate::text::visible_line;
 use addresses::Addresses;
@@ -153,7 +153,7 @@ impl Inbox {
 
     /// The outbox that an unclaimed file says it answers; None also if it cannot be read. An unchanged file is not read
     /// again.
-    pub fn answers(&mut self, path: &Path) -> Option<Address> {
+    pub fn answers(&mut self, path: &Path) -> Option<ReplyAddress> {
         self.addresses.of(path)
     }
 

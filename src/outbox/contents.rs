@@ -16,7 +16,7 @@ use super::results::Limits;
 use super::{Files, ShownFile};
 use crate::context::Outlined;
 use crate::context::symbols::{Definition, Text, definitions};
-use crate::protocol::{Dialect, FileVersion, Lines};
+use crate::protocol::{Dialect, FileVersion, LineRange};
 use crate::secrets::Redactor;
 use crate::session::Session;
 use crate::text::{byte_count, count, is_hazard, shell_word, visible, visible_line};
@@ -28,8 +28,8 @@ const CONTENTS: &str = "\n## Workspace File Contents\n";
 const OUTLINE: &str = "\n## Workspace Outline\n";
 
 /// `lines 3-9 of 120`, and how much of a line that is shown in part.
-pub(super) fn range(lines: &Lines, shown: &str) -> String {
-    let Lines { first, last, total, uncounted, .. } = lines;
+pub(super) fn range(lines: &LineRange, shown: &str) -> String {
+    let LineRange { first, last, total, uncounted, .. } = lines;
     let total = if *uncounted { format!("more than {total}") } else { total.to_string() };
     let (range, whose) = match (first, last) {
         (0, _) => ("empty".to_owned(), ""),
@@ -45,7 +45,7 @@ pub(super) fn range(lines: &Lines, shown: &str) -> String {
 }
 
 /// The text with line numbers, if they were requested.
-fn numbered<'t>(text: Cow<'t, str>, lines: &Lines) -> Cow<'t, str> {
+fn numbered<'t>(text: Cow<'t, str>, lines: &LineRange) -> Cow<'t, str> {
     if !lines.numbered {
         return text;
     }
@@ -64,7 +64,7 @@ pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
 
 /// The lines of `read` that are in the first `end` bytes of `text`. Only the first line can be cut; `bytes` begin with
 /// its original form.
-pub(super) fn lines_within(read: Lines, text: &str, end: usize, bytes: &[u8]) -> Lines {
+pub(super) fn lines_within(read: LineRange, text: &str, end: usize, bytes: &[u8]) -> LineRange {
     let shown = &text[..end];
     if shown.len() == text.len() {
         return read;
@@ -73,16 +73,16 @@ pub(super) fn lines_within(read: Lines, text: &str, end: usize, bytes: &[u8]) ->
     let within_line = !(shown.is_empty() || shown.ends_with('\n'));
     let length = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len()) as u64;
     let length = if read.within_line { read.length } else { Some(length) };
-    Lines { last, cut: true, within_line, length, ..read }
+    LineRange { last, cut: true, within_line, length, ..read }
 }
 
 /// The lines that were read.
-fn lines_read(contents: &Contents) -> Lines {
+fn lines_read(contents: &Contents) -> LineRange {
     contents.lines.unwrap_or_else(|| {
         let read = whole_lines(contents);
         let last = count_lines(read);
         let cut = read.len() as u64 != contents.size;
-        Lines { first: 1, last, total: last, uncounted: cut, cut, ..Lines::default() }
+        LineRange { first: 1, last, total: last, uncounted: cut, cut, ..LineRange::default() }
     })
 }
 
@@ -91,11 +91,11 @@ fn lines_read(contents: &Contents) -> Lines {
 pub(super) fn left_out(
     dialect: Dialect,
     path: &str,
-    lines: &Lines,
+    lines: &LineRange,
     shown: &str,
     end: Option<usize>,
 ) -> String {
-    let Lines { last, total, uncounted, cut, within_line, .. } = *lines;
+    let LineRange { last, total, uncounted, cut, within_line, .. } = *lines;
     let (next, word) = (last + 1, shell_word(path));
     let (run, search) = match dialect {
         Dialect::Tags => ("RUN_COMMAND", "SEARCH"),
@@ -134,7 +134,7 @@ pub(super) struct FileBlock<'a> {
     /// Its path without secrets.
     path: String,
     /// The lines that were read.
-    read: Lines,
+    read: LineRange,
     /// Notes on the form of the text.
     notes: String,
     /// The text without secrets and with visible control characters. No more than this is shown.
@@ -171,7 +171,7 @@ impl<'a> FileBlock<'a> {
 
     /// Restricts a whole file to these ranges of lines, with line numbers.
     pub(super) fn excerpt(self, ranges: &[(usize, usize)]) -> Self {
-        let lines = Lines { first: 1, numbered: true, ..self.read };
+        let lines = LineRange { first: 1, numbered: true, ..self.read };
         let text = numbered(self.text.as_str().into(), &lines);
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let excerpts = ranges.iter().map(|(first, last)| {
@@ -187,7 +187,7 @@ impl<'a> FileBlock<'a> {
     }
 
     /// The text that is shown within `limit` characters, and its lines; None if nothing fits.
-    fn shown_within(&self, limit: usize) -> Option<(&str, Lines)> {
+    fn shown_within(&self, limit: usize) -> Option<(&str, LineRange)> {
         let shown = self.to_definition(contents_within(&self.text, limit));
         let lines = lines_within(self.read, &self.text, shown.len(), &self.contents.bytes);
         (!shown.is_empty() || self.text.is_empty()).then_some((shown, lines))
@@ -280,7 +280,7 @@ impl<'a> FileBlock<'a> {
 }
 
 /// How many characters the last of these lines has, without its number.
-fn last_line_length(text: &str, lines: &Lines) -> usize {
+fn last_line_length(text: &str, lines: &LineRange) -> usize {
     let line = text.rsplit('\n').next().unwrap_or_default();
     let number = line.find("| ").filter(|_| lines.numbered).map_or(0, |at| at + 2);
     line[number..].chars().count()
@@ -424,9 +424,9 @@ mod tests {
     use crate::protocol::RelPath;
     use crate::settings::Secrets;
 
-    fn lines(first: usize, last: usize, total: usize) -> Lines {
+    fn lines(first: usize, last: usize, total: usize) -> LineRange {
         let (uncounted, cut, within_line, numbered) = (false, false, false, false);
-        Lines { first, last, total, uncounted, cut, within_line, length: None, numbered }
+        LineRange { first, last, total, uncounted, cut, within_line, length: None, numbered }
     }
 
     #[test]
@@ -434,14 +434,14 @@ mod tests {
         assert_eq!(range(&lines(3, 9, 120), ""), "lines 3-9 of 120");
         assert_eq!(range(&lines(3, 3, 3), ""), "line 3 of 3");
         assert_eq!(range(&lines(0, 0, 0), ""), "empty");
-        let uncounted = Lines { uncounted: true, ..lines(3, 9, 1000) };
+        let uncounted = LineRange { uncounted: true, ..lines(3, 9, 1000) };
         assert_eq!(range(&uncounted, ""), "lines 3-9 of more than 1000");
-        let cut = Lines { within_line: true, length: Some(90), ..lines(1, 1, 2) };
+        let cut = LineRange { within_line: true, length: Some(90), ..lines(1, 1, 2) };
         assert_eq!(range(&cut, "abc"), "line 1 of 2, its first 3 characters of 90 bytes");
-        let cut = Lines { numbered: true, length: None, ..cut };
+        let cut = LineRange { numbered: true, length: None, ..cut };
         let told = "line 1 of 2, its first 2 characters of more bytes than were read";
         assert_eq!(range(&cut, "1| ab"), told);
-        let cut = Lines { within_line: true, ..uncounted };
+        let cut = LineRange { within_line: true, ..uncounted };
         assert!(
             range(&cut, "a\nb")
                 .ends_with(", the last one's first 1 character of more bytes than were read")
@@ -461,15 +461,15 @@ mod tests {
         };
         assert!(is_whole(lines(1, 9, 9)) && is_whole(lines(0, 0, 0)));
         assert!(!is_whole(lines(2, 9, 9)) && !is_whole(lines(1, 8, 9)));
-        assert!(!is_whole(Lines { uncounted: true, ..lines(1, 9, 9) }));
-        assert!(!is_whole(Lines { within_line: true, cut: true, ..lines(1, 1, 1) }));
+        assert!(!is_whole(LineRange { uncounted: true, ..lines(1, 9, 9) }));
+        assert!(!is_whole(LineRange { within_line: true, cut: true, ..lines(1, 1, 1) }));
     }
 
     #[test]
     fn each_line_stands_behind_its_number() {
-        let asked = Lines { numbered: true, ..lines(9, 11, 11) };
+        let asked = LineRange { numbered: true, ..lines(9, 11, 11) };
         assert_eq!(numbered("a\n\n--- b ---".into(), &asked), "9| a\n10| \n11| --- b ---");
-        assert_eq!(numbered("".into(), &Lines { numbered: true, ..lines(0, 0, 0) }), "");
+        assert_eq!(numbered("".into(), &LineRange { numbered: true, ..lines(0, 0, 0) }), "");
         assert_eq!(numbered("a\n".into(), &lines(1, 1, 1)), "a\n");
     }
 }

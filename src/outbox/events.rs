@@ -11,7 +11,7 @@ use crate::protocol::operations::{
     Encoding, ErrorCategory, Event, EventsMessage, Status, UtcTime, approval_required, events_of,
     status_of, user_message,
 };
-use crate::protocol::{Detail, Failure, FileVersion, Lines, Outcome, Warning, WarningKind};
+use crate::protocol::{Detail, Failure, FileVersion, LineRange, Outcome, Warning, WarningKind};
 use crate::session::{Pending, Session};
 use crate::text::byte_count;
 use crate::workspace::edit::count_lines;
@@ -136,14 +136,14 @@ fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
 }
 
 /// How many bytes of a file are shown within a limit, and their lines. Encoded content is shown completely or not at all.
-fn shown_within(content: &str, encoding: Encoding, limit: usize) -> (usize, Lines) {
+fn shown_within(content: &str, encoding: Encoding, limit: usize) -> (usize, LineRange) {
     let end = match encoding {
         Encoding::Utf8 => contents_within(content, limit).len(),
         Encoding::Base64 if content.len() <= limit => content.len(),
         Encoding::Base64 => 0,
     };
     let (bytes, total) = (content.as_bytes(), count_lines(content.as_bytes()));
-    let read = Lines { first: 1, last: total, total, ..Lines::default() };
+    let read = LineRange { first: 1, last: total, total, ..LineRange::default() };
     (end, lines_within(read, content, end, bytes))
 }
 

@@ -16,7 +16,7 @@ use crate::protocol::{Dialect, Outcome, RelPath};
 use crate::secrets::Redactor;
 use crate::session::Session;
 use crate::tokens::{self, Estimate};
-use crate::workspace::picture::Picture;
+use crate::workspace::overview::Overview;
 use crate::workspace::walk::Walk;
 
 /// How many tokens are reserved for the listing, unless it needs fewer.
@@ -101,9 +101,9 @@ pub fn render(
     let material = Material { session, files, fixed, outcomes, changes, requested, included };
 
     let mut near = newest(session);
-    let picture = Picture::of(walk, &near);
-    near.extend(named_by_person(session, &picture));
-    let listing = Listing::new(&picture, session.dialect, &near);
+    let overview = Overview::of(walk, &near);
+    near.extend(named_by_person(session, &overview));
+    let listing = Listing::new(&overview, session.dialect, &near);
     let limit = environment.max_tokens;
     let unasked = if session.sequence == 1 { environment.context_tokens.min(limit) } else { limit };
     // For most outboxes an estimate shows that they are far below the limit, so the vocabulary need not be loaded.
@@ -119,7 +119,7 @@ pub fn render(
     let is_short = whole.is_some();
     let fitted = whole.unwrap_or_else(|| {
         let with =
-            |shown: &[&str]| Listing::new(&picture, session.dialect, &[&near, shown].concat());
+            |shown: &[&str]| Listing::new(&overview, session.dialect, &[&near, shown].concat());
         material.fit([limit, unasked], &mut redaction, &listing, &with)
     });
     let text = material.compose(&fitted);

@@ -10,7 +10,7 @@ use super::budget::greatest;
 use crate::context::{NearPlace, near_places};
 use crate::protocol::Dialect;
 use crate::text::{byte_count, grouped, size, visible_line};
-use crate::workspace::picture::{Picture, PictureRow};
+use crate::workspace::overview::{Overview, OverviewRow};
 use crate::workspace::walk::{Count, EntryKind};
 
 /// The most lines of a listing.
@@ -21,7 +21,7 @@ pub(super) const NOT_LISTED: &str = "  (not listed)\n";
 
 /// A listing that can be rendered for any room.
 pub(super) struct Listing<'w> {
-    picture: &'w Picture<'w>,
+    overview: &'w Overview<'w>,
     dialect: Dialect,
     root: ListedFolder<'w>,
     /// How many paths are near to the work.
@@ -59,16 +59,16 @@ struct ListedChild<'w> {
 type TreeLimits = [usize; 3];
 
 impl<'w> Listing<'w> {
-    pub(super) fn new(picture: &'w Picture<'w>, dialect: Dialect, near: &[&str]) -> Self {
-        let root = ListedFolder::new(picture, "", 0..picture.len(), &near_places(picture, near));
-        Self { picture, dialect, root, near: near.len() }
+    pub(super) fn new(overview: &'w Overview<'w>, dialect: Dialect, near: &[&str]) -> Self {
+        let root = ListedFolder::new(overview, "", 0..overview.len(), &near_places(overview, near));
+        Self { overview, dialect, root, near: near.len() }
     }
 
     /// Renders as much as fits into `room`; [`NOT_LISTED`] if nothing does.
     pub(super) fn render(&self, room: usize, measure: fn(&str) -> usize) -> String {
-        let closing = closing(self.picture);
-        if self.picture.len() <= LIMIT {
-            let lines = (0..self.picture.len()).map(|n| line(self.picture.row(n)));
+        let closing = closing(self.overview);
+        if self.overview.len() <= LIMIT {
+            let lines = (0..self.overview.len()).map(|n| line(self.overview.row(n)));
             let mut text = lines.collect::<String>() + &closing;
             if text.is_empty() {
                 text.push_str("(empty workspace)\n");
@@ -85,7 +85,7 @@ impl<'w> Listing<'w> {
         let ends = [[hint.as_str(), &closing].concat(), hint, String::new()];
         let least = measure(&self.tree([0; 3]).concat());
         match ends.into_iter().find(|end| least + measure(end) <= room) {
-            Some(end) if !self.picture.is_empty() => {
+            Some(end) if !self.overview.is_empty() => {
                 self.grow(room - measure(&end), measure).concat() + &end
             }
             _ => NOT_LISTED.to_owned(),
@@ -139,15 +139,15 @@ impl<'w> Listing<'w> {
         let ListedFolder { width, first_row, .. } = *folder;
         // The files in the root show what kind of project it is.
         let steps = if folder.path.is_empty() { 1 } else { distance + 1 };
-        let price = (width * steps).saturating_mul(self.picture.len()) + first_row;
+        let price = (width * steps).saturating_mul(self.overview.len()) + first_row;
         let is_whole = width <= LIMIT && price < highest_price;
         let (mut hidden, before) = (folder.rest, lines.len());
         for (n, child) in folder.children.iter().enumerate() {
             let is_shown = is_whole || way.is_some() && (n < first || is_near(child.way));
             match &child.folder {
-                _ if !is_shown => add(&mut hidden, child.counts(self.picture)),
+                _ if !is_shown => add(&mut hidden, child.counts(self.overview)),
                 Some(folder) => self.add_folder(folder, distance + 1, limits, lines),
-                None => lines.push(line(self.picture.row(child.row))),
+                None => lines.push(line(self.overview.row(child.row))),
             }
             if lines.len() > LIMIT {
                 return;
@@ -164,7 +164,7 @@ impl<'w> Listing<'w> {
 impl<'w> ListedFolder<'w> {
     /// Builds the tree of these rows.
     fn new(
-        picture: &Picture<'w>,
+        overview: &Overview<'w>,
         path: &'w str,
         mut rows: Range<usize>,
         near_places: &HashMap<String, NearPlace>,
@@ -173,21 +173,21 @@ impl<'w> ListedFolder<'w> {
         let (first_row, width, rest, all) = (rows.start, 0, [Count::NONE; 2], [Count::NONE; 2]);
         let mut folder = Self { path, first_row, way, width, children, rest, all };
         while let Some(row) = rows.next() {
-            let path = picture.path(row);
+            let path = overview.path(row);
             let slash = memchr::memchr(b'/', &path.as_bytes()[folder.path.len()..]);
             // Build products are rows whose paths end with a `/`.
             let inner = slash.map(|slash| &path[..=folder.path.len() + slash]);
             let inner = inner.filter(|inner| inner.len() < path.len()).map(|inner| {
-                let inside = picture.end_of(inner, row..rows.end);
+                let inside = overview.end_of(inner, row..rows.end);
                 rows.start = inside.end;
-                Box::new(Self::new(picture, inner, inside, near_places))
+                Box::new(Self::new(overview, inner, inside, near_places))
             });
             let way = match &inner {
                 Some(inner) => inner.way,
                 None => folder.way.and_then(|_| near_places.get(path).copied()),
             };
             let child = ListedChild { row, way, folder: inner };
-            let counts = child.counts(picture);
+            let counts = child.counts(overview);
             folder.width += 1;
             add(&mut folder.all, counts);
             if folder.width <= LIMIT || way.is_some() {
@@ -201,11 +201,11 @@ impl<'w> ListedFolder<'w> {
 }
 
 impl ListedChild<'_> {
-    fn counts(&self, picture: &Picture<'_>) -> Counts {
-        match (&self.folder, picture.row(self.row)) {
+    fn counts(&self, overview: &Overview<'_>) -> Counts {
+        match (&self.folder, overview.row(self.row)) {
             (Some(folder), _) => folder.all,
-            (None, PictureRow::Product(product)) => [Count::NONE, product.count],
-            (None, PictureRow::File(file)) => {
+            (None, OverviewRow::Product(product)) => [Count::NONE, product.count],
+            (None, OverviewRow::File(file)) => {
                 [Count { files: 1, bytes: file.size, is_whole: true }, Count::NONE]
             }
         }
@@ -217,10 +217,10 @@ fn add(sum: &mut Counts, counts: Counts) {
 }
 
 /// The line of one row.
-fn line(row: PictureRow<'_>) -> String {
+fn line(row: OverviewRow<'_>) -> String {
     let (path, what) = match row {
-        PictureRow::Product(product) => (product.folder, describe_products(product.count)),
-        PictureRow::File(file) => (
+        OverviewRow::Product(product) => (product.folder, describe_products(product.count)),
+        OverviewRow::File(file) => (
             file.path,
             match file.kind {
                 EntryKind::File => byte_count(file.size),
@@ -233,12 +233,12 @@ fn line(row: PictureRow<'_>) -> String {
 }
 
 /// The lines after the files.
-fn closing(picture: &Picture<'_>) -> String {
-    let mut text = match picture.ignored() {
+fn closing(overview: &Overview<'_>) -> String {
+    let mut text = match overview.ignored() {
         Count::NONE => String::new(),
         ignored => format!("  … {} (not listed)\n", describe(ignored, "ignored ")),
     };
-    let mut folders: Vec<_> = picture.unreadable().map(visible_line).collect();
+    let mut folders: Vec<_> = overview.unreadable().map(visible_line).collect();
     let hidden = folders.len().saturating_sub(UNREADABLE + 2);
     if hidden > 0 {
         let more = format!("… and {} more", grouped(hidden as u64));

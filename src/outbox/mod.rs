@@ -19,7 +19,7 @@ mod sections;
 
 use crate::context::Offered;
 use crate::protocol::operations::EventsMessage;
-use crate::protocol::{Failure, FileVersion, Lines, RelPath};
+use crate::protocol::{Failure, FileVersion, LineRange, RelPath};
 use crate::session::Session;
 use crate::settings::Secrets;
 use crate::workspace::Contents;
@@ -104,8 +104,8 @@ pub struct ShownFile {
 
 impl ShownFile {
     /// Only the last line can be partial.
-    fn new(path: &RelPath, lines: &Lines, version: Option<FileVersion>) -> Self {
-        let Lines { first, last, total, uncounted, cut, within_line, .. } = *lines;
+    fn new(path: &RelPath, lines: &LineRange, version: Option<FileVersion>) -> Self {
+        let LineRange { first, last, total, uncounted, cut, within_line, .. } = *lines;
         let whole = first <= 1 && last == total && !(uncounted || cut || within_line);
         let end = last - usize::from(within_line);
         let is_part = !whole && first > 0 && end >= first;

@@ -11,8 +11,8 @@ use super::{Files, ShownFile};
 use crate::context::excerpt_path;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{
-    Capture, Detail, Excerpt, Execution, Failure, FileVersion, HIT_WIDTH, Hit, Outcome, Output,
-    RelPath, tags,
+    Capture, CommandOutput, Detail, Excerpt, Execution, Failure, FileVersion, HIT_WIDTH, Hit,
+    Outcome, RelPath, tags,
 };
 use crate::secrets::{CutEnds, Redacted, RedactedLine, Redactor};
 use crate::session::{FileChange, Session};
@@ -148,8 +148,8 @@ impl<'a> Redaction<'a> {
         match &mut outcome.detail {
             Detail::Ran(Execution { command, output, .. }) => {
                 let captures = match output {
-                    Output::Together(both) => vec![both],
-                    Output::Apart { stdout, stderr } => vec![stdout, stderr],
+                    CommandOutput::Together(both) => vec![both],
+                    CommandOutput::Apart { stdout, stderr } => vec![stdout, stderr],
                 };
                 for capture in captures {
                     // The text beyond a cut helps to recognise a secret, and is never shown.

@@ -1,21 +1,21 @@
-//! Reads JSON values within a bound of memory.
+//! Reads JSON values within a memory limit.
 //!
-//! Plain `serde_json` makes gigabytes of 32 MiB of `{"":0},`, as a small object takes a hundred times the memory of its
-//! text. It also reads an object with a certain private key as the JSON in its text, which no other reader does.
+//! Plain `serde_json` needs gigabytes for 32 MiB of `{"":0},`, since a small object takes a hundred times the memory of
+//! its text. It also reads an object with a certain private key as the JSON in its text, unlike other readers.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Error, Map, Number, Value};
 
-/// How much a value may weigh: at worst 200 MB of memory. It is enough for 100,000 edits.
+/// The largest weight of a value: at worst 200 MB of memory. It is enough for 100,000 edits.
 const WEIGHT_LIMIT: usize = 3_000_000;
-/// The weights of a value, of an object besides its fields (it begins with room for eleven), and of a key.
+/// The weights of a value, of an object in addition to its fields (it has room for eleven at first), and of a key.
 const VALUE: usize = 1;
 const OBJECT: usize = 20;
 const KEY: usize = 2;
 
-/// Reads the value that a text is.
+/// Parses a JSON text.
 pub(in crate::protocol) fn from_str(text: &str) -> Result<Value, Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = Weighed(&mut { WEIGHT_LIMIT }).deserialize(&mut deserializer)?;
@@ -23,13 +23,13 @@ pub(in crate::protocol) fn from_str(text: &str) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// Reads a value. The number is what the rest of the text may weigh.
+/// Reads a value. The number is the weight that remains for the rest of the text.
 struct Weighed<'a>(&'a mut usize);
 
 impl Weighed<'_> {
     fn weigh<E: serde::de::Error>(&mut self, weight: usize) -> Result<(), E> {
         let left = self.0.checked_sub(weight);
-        *self.0 = left.ok_or_else(|| E::custom("there are more values in it than are read"))?;
+        *self.0 = left.ok_or_else(|| E::custom("it contains too many values"))?;
         Ok(())
     }
 }
@@ -67,7 +67,7 @@ impl<'de> Visitor<'de> for Weighed<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        // JSON has no others.
+        // JSON has no other numbers.
         Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
     }
 
@@ -141,7 +141,7 @@ mod tests {
         for (piece, most) in [("0", 2_900_000), ("{\"\":0}", 120_000), ("[]", 2_900_000)] {
             assert!(from_str(&list(piece, most)).is_ok(), "{piece}");
             let error = from_str(&list(piece, most * 2)).unwrap_err().to_string();
-            assert!(error.starts_with("there are more values in it than are read"), "{error}");
+            assert!(error.starts_with("it contains too many values"), "{error}");
         }
         assert!(from_str(&list(r#"{"oldContent":"","newContent":""}"#, 100_000)).is_ok());
     }

@@ -1,12 +1,12 @@
-//! What an operation is about to do, written to the journal beforehand, so that a recovery can tell whether it was
-//! done. Paths are those after symbolic links were resolved.
+//! The effects of operations. They are written to the journal beforehand, so that a recovery can determine whether they
+//! were made. Paths are those after symbolic links were resolved.
 #![expect(missing_docs, reason = "the names say what most fields are")]
 
 use serde::{Deserialize, Serialize};
 
 use super::{Detail, RelPath};
 
-/// What is about to happen.
+/// An effect that is about to happen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Effect {
@@ -16,16 +16,16 @@ pub enum Effect {
     File(Box<FileEffect>),
     /// A file or a folder is moved. The disk shows whether it was.
     Move(Box<MoveEffect>),
-    /// A guest is asked to execute it, once.
+    /// A guest carries it out, once.
     Guest {
-        /// The secret key under which the guest knows the result.
+        /// The secret key under which the guest stores the result.
         key: String,
-        /// The id of the guest's memory of steps, if it gave one. Another memory has no results of this one.
+        /// The name of the guest's record of steps, if it has one. Another record does not contain this result.
         state: Option<String>,
     },
 }
 
-/// How a file is about to change.
+/// A change of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileEffect {
@@ -40,7 +40,7 @@ pub struct FileEffect {
     pub detail: Detail,
 }
 
-/// How a file or a folder is about to be moved.
+/// A move of a file or a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MoveEffect {
@@ -48,16 +48,16 @@ pub struct MoveEffect {
     pub to: RelPath,
     /// Its inode number, which it keeps.
     pub inode: u64,
-    /// The content of a file: some file systems number files anew.
+    /// The content of a file, since some file systems assign new inodes.
     pub digest: Option<Digest>,
     /// The outcome if it succeeds.
     pub detail: Detail,
 }
 
-/// What a move would affect.
+/// Facts about a move before it is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct MoveLook {
+pub struct MoveFacts {
     /// The new path, after symbolic links on the way were resolved; None if it is unknown.
     pub to: Option<RelPath>,
     /// The files below a folder, with paths relative to it and sizes in bytes. A folder with too many is not moved.
@@ -65,7 +65,7 @@ pub struct MoveLook {
     pub files: Vec<(RelPath, u64)>,
 }
 
-/// What an entry of a listing is.
+/// The type of an entry that is not a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EntryKind {
@@ -73,41 +73,41 @@ pub enum EntryKind {
     File,
     /// A symbolic link, not followed.
     Link,
-    /// Neither: a FIFO, a socket, a device.
+    /// Anything else: a FIFO, a socket, a device.
     Other,
 }
 
-/// How many files there are, and how large they are together.
+/// The number and the total size of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// How many files, links and the like.
+    /// The number of files, links and other entries that are not folders.
     pub files: u64,
-    /// Their size in bytes.
+    /// Their total size in bytes.
     pub bytes: u64,
-    /// Whether these are all; else there may be more.
+    /// Whether all were counted.
     pub is_whole: bool,
 }
 
-/// A folder that rules leave out of the listing, with all that is in it.
+/// A folder that ignore rules leave out of the listing, with all its entries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Its path, with a `/` at the end.
     pub folder: String,
-    /// What is in it.
+    /// The files in it.
     pub count: Count,
 }
 
-/// What can be told of a path.
+/// Facts about a path before an operation is carried out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
-    /// Where it leads, links resolved; None where that cannot be told, or is out of reach.
+pub struct PathFacts {
+    /// The path with links resolved; None if it cannot be resolved.
     pub real: Option<RelPath>,
-    /// The size of the regular file that stands there.
+    /// The size of the regular file at the path.
     pub size: Option<u64>,
-    /// Whether the path, as it was asked for or as it really is, has a protected name in it.
+    /// Whether the path, before or after resolving links, contains a protected name.
     pub protected: bool,
-    /// What a move would take with it, and where to; None of other operations.
-    pub moved: Option<Box<MoveLook>>,
+    /// The facts of a move; None for other operations.
+    pub moved: Option<Box<MoveFacts>>,
 }
 
 /// Identifies the content of a file: 32 hexadecimal digits.

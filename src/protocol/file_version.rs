@@ -10,7 +10,7 @@ use super::{Detail, Digest, RelPath, Warning, WarningKind};
 #[serde(rename_all = "camelCase")]
 pub struct FileVersion {
     digest: Digest,
-    /// How many first bytes the digest is of; None for all.
+    /// The number of first bytes that the digest covers; None for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     first: Option<u64>,
     /// The size of the whole file.
@@ -34,7 +34,7 @@ impl FileVersion {
         Self { digest: Digest::of(b""), first: None, size: u64::MAX }
     }
 
-    /// Whether a file with these bytes is this version. Of what was not seen only the size counts.
+    /// Whether a file with these bytes is this version. For the part that was not seen, only the size is compared.
     pub fn is(&self, bytes: &[u8]) -> bool {
         let first = usize::try_from(self.first.unwrap_or(self.size)).ok();
         self.size == bytes.len() as u64
@@ -130,18 +130,18 @@ impl Likeness {
     /// A phrase that follows "only".
     pub fn in_words(self) -> &'static str {
         match self {
-            Self::TrailingBlanks => "with white space at the ends of lines left out of account",
+            Self::TrailingBlanks => "by ignoring white space at the ends of lines",
             Self::Punctuation => {
-                "with look-alike punctuation (curly quotes, dashes, fixed spaces) taken for plain"
+                "by treating similar punctuation (curly quotes, dashes, fixed spaces) as equal"
             }
         }
     }
 }
 
-/// A file of which lines are shown as they are now, by its resolved path.
+/// A file whose present lines are shown, by its resolved path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Fresh {
+pub struct PresentFile {
     pub path: RelPath,
     pub seen: FileVersion,
 }
@@ -177,18 +177,18 @@ impl Detail {
         }
     }
 
-    /// Warnings of texts that were found only by a fuzzy match.
-    pub(super) fn loosely(&self) -> Vec<Warning> {
+    /// Warnings about texts that were found only by a fuzzy match.
+    pub(super) fn fuzzy_match_warnings(&self) -> Vec<Warning> {
         const LIMIT: usize = 10;
         let loosely = self.revision().map_or(&[][..], |revision| &revision.loosely);
-        let told = loosely.iter().take(LIMIT).map(|FuzzyMatch { line, likeness }| {
+        let warnings = loosely.iter().take(LIMIT).map(|FuzzyMatch { line, likeness }| {
             format!("the SEARCH text was found at line {line} only {}", likeness.in_words())
         });
         let more = (loosely.len() > LIMIT).then(|| {
             let more = crate::text::count(loosely.len() - LIMIT, "more SEARCH text");
             format!("{more} likewise")
         });
-        told.chain(more).map(|told| Warning::new(WarningKind::Loosely, told)).collect()
+        warnings.chain(more).map(|text| Warning::new(WarningKind::Loosely, text)).collect()
     }
 }
 

@@ -1,5 +1,5 @@
-//! What is wrong with a reply: mistakes, for which a block is refused, and warnings beside an outcome. Their texts may
-//! quote what a model sent, and may change: programs read the codes, which never do. docs/scripting.md lists them.
+//! Mistakes in a reply, for which a block is refused, and warnings about an outcome. Their texts may quote the reply and
+//! may change; the codes, which programs read, never do. docs/scripting.md lists them.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// What a model did wrong, in a block or in what it asks for. `Other` is what a version wrote that had no codes.
+    /// A mistake of the model in a block or an operation. `Other` was written by versions without codes.
     #[derive(Default)]
     Mistake {
         #[default] Other
@@ -38,8 +38,8 @@ codes! {
 }
 
 codes! {
-    /// What a [`Warning`] is about. `Reading` is what a version wrote that had no codes; `Done`, which only `check` counts,
-    /// is an end of the session that does not count.
+    /// The subject of a [`Warning`]. `Reading` was written by versions without codes. `Done` warns about an end of the
+    /// session that does not count, and is only counted by `check`.
     WarningKind {
         Reading
         TagRepaired BodyOnTagLine UnknownAttribute TextAfterTag PathDecorated PathBackslashes
@@ -57,7 +57,7 @@ pub fn code(kind: impl Serialize) -> String {
     value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// What is wrong with a tag or a body.
+/// An error in a tag or a body.
 #[derive(Debug, Clone)]
 pub(in crate::protocol) struct Problem {
     pub(in crate::protocol) mistake: Mistake,
@@ -75,7 +75,7 @@ impl Problem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Invalid {
-    /// What the block was meant to be.
+    /// The probable kind of the block.
     pub kind: Kind,
     /// The kind of mistake.
     #[serde(default, rename = "sort")]
@@ -86,7 +86,7 @@ pub struct Invalid {
     pub reason: String,
 }
 
-/// A warning beside the outcome of an operation.
+/// A warning about an operation or its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "WrittenWarning")]
 pub struct Warning {
@@ -98,13 +98,13 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// A warning of that kind.
+    /// A warning of this kind.
     pub fn new(kind: WarningKind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into() }
     }
 }
 
-/// A warning in files. A version that had no codes wrote the text alone.
+/// A stored warning. Versions without codes stored only the text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum WrittenWarning {
@@ -126,7 +126,7 @@ pub(in crate::protocol) fn brief(text: &str) -> String {
     shortened(text.trim_end(), 100)
 }
 
-/// The first `limit` characters of a text, on one line and with nothing hidden in them.
+/// The first `limit` characters of a text, on one line and with hidden characters made visible.
 pub(in crate::protocol) fn shortened(text: &str, limit: usize) -> String {
     let cut = if text.len() > limit { text.char_indices().nth(limit) } else { None };
     match cut {

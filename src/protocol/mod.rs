@@ -1,4 +1,4 @@
-//! What replies ask for and what came of it, as values. Nothing here touches a file, a clock or a process.
+//! The operations of replies and their outcomes, as values. This module uses no files, clocks or processes.
 //!
 //! Every dialect is parsed into the same [`Operation`]s, and every result leaves as the same [`Outcome`]. Differences
 //! between dialects are data on the operation. Parsing never fails: a malformed block is a [`Step`] with an [`Invalid`].
@@ -24,18 +24,18 @@ pub use content_checks::diff::diff_line;
 pub use content_checks::elision;
 pub(crate) use content_checks::{is_code, may_be_patch};
 pub use effect::{
-    Count, Digest, Effect, EntryKind, FileEffect, LeftOut, Look, MoveEffect, MoveLook,
+    Count, Digest, Effect, EntryKind, FileEffect, LeftOut, MoveEffect, MoveFacts, PathFacts,
 };
-pub use file_version::{Excerpt, FileVersion, Fresh, FuzzyMatch, Likeness, Revision};
+pub use file_version::{Excerpt, FileVersion, FuzzyMatch, Likeness, PresentFile, Revision};
 pub use mistake::{Invalid, Mistake, Warning, WarningKind, code};
 pub use operation::{
-    Asked, Asks, Change, Content, Existing, Kind, Lines, Operation, Part, Reading, Replacement,
-    ShellCommand, Step, Streams,
+    Asked, Asks, Change, Existing, Kind, LineRange, Operation, Part, Reading, Replacement,
+    ShellCommand, Step, Streams, TextOrBytes,
 };
 pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, HIT_WIDTH, Hit, Outcome};
-pub use output::{Capture, Output};
+pub use output::{Capture, CommandOutput};
 pub use path::{PathFault, RelPath};
-pub use reply::{Address, ParsedReply, Reply, parsed, read, read_run};
+pub use reply::{ParsedReply, Reply, ReplyAddress, parsed, read, read_run};
 
 /// The language of a session's outboxes. Replies are understood in either.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Operations: what a reply asks for, the same in every dialect.
+//! The operations that a reply asks for, the same in every dialect.
 #![expect(missing_docs, reason = "the names say what most fields and variants are")]
 
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ pub enum Operation {
     /// Show a text, without a final newline, to the person.
     Message { text: String },
     /// Create a file, and its parent folders.
-    Create { path: RelPath, content: Content, existing: Existing },
+    Create { path: RelPath, content: TextOrBytes, existing: Existing },
     /// Change part of a file that exists.
     Edit { path: RelPath, change: Change },
     /// Delete a file.
@@ -33,13 +33,13 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<RelPath>,
     },
-    /// Find the lines that a regular expression matches, in a file or below a folder; None for the workspace.
+    /// Find the lines that match a regular expression, in a file or below a folder; None for the workspace.
     Search {
         pattern: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<RelPath>,
     },
-    /// Move a file or a folder to a path where nothing is yet.
+    /// Move a file or a folder to a path that does not exist yet.
     Move { path: RelPath, to: RelPath },
     /// Run a shell command.
     Run(ShellCommand),
@@ -53,7 +53,7 @@ pub enum Operation {
     },
 }
 
-/// When a file is read that [`Operation::Read`] asks for.
+/// When [`Operation::Read`] reads the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reading {
@@ -71,7 +71,7 @@ impl Default for Reading {
     }
 }
 
-/// Which lines of a file are shown, and how.
+/// The lines of a file that are shown, and how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Part {
@@ -87,7 +87,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Whether it is the whole file without line numbers.
+    /// Whether this is the whole file without line numbers.
     pub fn is_whole(&self) -> bool {
         *self == Self::default()
     }
@@ -98,7 +98,7 @@ impl Part {
 #[serde(rename_all = "camelCase")]
 pub enum Existing {
     Replace,
-    /// Replace its content, unless a line of the new content stands for others that would be lost; see [`elision`].
+    /// Replace its content, unless a new line is a placeholder for lines that would be lost; see [`elision`].
     ReplaceWhole,
     Fail,
 }
@@ -236,10 +236,10 @@ pub enum Streams {
     First,
 }
 
-/// The content of a file, written to the journal as a text or as `{"base64": "…"}`.
+/// The content of a file, serialised as a text or as `{"base64": "…"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Content {
+pub enum TextOrBytes {
     /// A text as it was sent.
     Text(String),
     /// Bytes that were sent as Base64.
@@ -249,7 +249,7 @@ pub enum Content {
     },
 }
 
-impl Content {
+impl TextOrBytes {
     /// The bytes of the file.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
@@ -272,7 +272,7 @@ impl Content {
     }
 }
 
-impl<T: Into<String>> From<T> for Content {
+impl<T: Into<String>> From<T> for TextOrBytes {
     fn from(text: T) -> Self {
         Self::Text(text.into())
     }
@@ -291,10 +291,10 @@ mod base64_text {
     }
 }
 
-/// The lines of a file that were read, if only a part was asked for or with line numbers.
+/// The lines of a file that were read, if only a part or line numbers were requested.
 #[derive(Debug, Clone, Copy, Default, Hash, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Lines {
+pub struct LineRange {
     /// The first, from 1; 0 if the file is empty.
     pub first: usize,
     /// The last, included.
@@ -304,26 +304,26 @@ pub struct Lines {
     /// Whether it has more lines than were counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncounted: bool,
-    /// Whether fewer lines were read than asked for, as they are too long together.
+    /// Whether fewer lines were read than requested because they are too long together.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
     /// Whether only the beginning of the last line was read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub within_line: bool,
-    /// The length of that line in bytes, if it is known and was not read whole.
+    /// The length of that line in bytes, if known.
     pub length: Option<u64>,
     /// Whether each has its number before it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub numbered: bool,
 }
 
-/// One block of a reply: an operation, or what is wrong with it.
+/// One block of a reply: an operation, or an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
     /// The line of the reply that the block begins on, from 1.
     pub line: usize,
-    /// What the block asks for.
+    /// The operation or the error.
     pub asks: Asks,
     /// Whether the reply cannot be read beyond it, so that all from there on must be sent again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -334,10 +334,10 @@ pub struct Step {
     /// Present if the person left it out: it is not executed. Their reason; may be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<Box<str>>,
-    /// What was repaired, and what looks wrong.
+    /// Warnings about repairs and about parts that look wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// What its event repeats, if the session's dialect is operations.
+    /// The values that its event repeats, if the session's dialect is operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
     /// Its opening tag as it was sent, shortened; None if it was sent in the usual form or without tags.
@@ -345,7 +345,7 @@ pub struct Step {
     pub as_sent: Option<String>,
 }
 
-/// What an event repeats of its operation.
+/// The values of an operation that its event repeats.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Asked {
@@ -357,7 +357,7 @@ pub struct Asked {
     pub about: String,
 }
 
-/// What a block asks for.
+/// The content of a block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Asks {
@@ -368,7 +368,7 @@ pub enum Asks {
 }
 
 impl Step {
-    /// A step without any of the rest.
+    /// A step without warnings or other additions.
     pub(in crate::protocol) fn new(line: usize, asks: Asks) -> Self {
         Self {
             line,
@@ -404,13 +404,13 @@ mod tests {
     #[test]
     fn text_and_bytes_come_back_as_they_were() {
         for content in [
-            Content::from("a\u{0}é"),
-            Content::Bytes { base64: vec![0, 255] },
-            Content::Bytes { base64: vec![] },
+            TextOrBytes::from("a\u{0}é"),
+            TextOrBytes::Bytes { base64: vec![0, 255] },
+            TextOrBytes::Bytes { base64: vec![] },
         ] {
             let kept = serde_json::to_string(&content).unwrap();
-            assert_eq!(serde_json::from_str::<Content>(&kept).unwrap(), content, "{kept}");
+            assert_eq!(serde_json::from_str::<TextOrBytes>(&kept).unwrap(), content, "{kept}");
         }
-        assert_eq!(serde_json::to_string(&Content::from("x")).unwrap(), "\"x\"");
+        assert_eq!(serde_json::to_string(&TextOrBytes::from("x")).unwrap(), "\"x\"");
     }
 }

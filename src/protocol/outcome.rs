@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::operations::{Encoding, UtcTime};
 use super::{
-    Asked, Asks, Excerpt, Fresh, Invalid, Kind, Mistake, Operation, Output, Part, PathFault,
-    RelPath, Revision, Step, Warning, code,
+    Asked, Asks, CommandOutput, Excerpt, Invalid, Kind, Mistake, Operation, Part, PathFault,
+    PresentFile, RelPath, Revision, Step, Warning, code,
 };
 use crate::text::{named, visible_line};
 
-/// What came of one operation.
+/// The outcome of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
@@ -23,7 +23,7 @@ pub struct Outcome {
     pub detail: Detail,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// What its event repeats, if the session's dialect is operations.
+    /// The values that its event repeats, if the session's dialect is operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
     /// The time of its event.
@@ -31,7 +31,7 @@ pub struct Outcome {
     pub at: Option<UtcTime>,
 }
 
-/// What happened. The path of a file is the one after symbolic links were resolved.
+/// The result of an operation. The path of a file is the one after symbolic links were resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Detail {
@@ -43,9 +43,9 @@ pub enum Detail {
     Edited {
         path: RelPath,
         lines: (usize, usize),
-        /// How many lines replace them.
+        /// The number of new lines.
         inserted: usize,
-        /// How many lines the file has now.
+        /// The file's number of lines after the edit.
         total: usize,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         revision: Option<Box<Revision>>,
@@ -63,7 +63,7 @@ pub enum Detail {
     Moved {
         path: RelPath,
         to: RelPath,
-        /// How many files a folder has; None for a file.
+        /// The number of files in a folder; None for a file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         files: Option<usize>,
     },
@@ -75,7 +75,7 @@ pub enum Detail {
         /// A line for each file that is shown.
         shown: String,
     },
-    /// The lines that a pattern matches.
+    /// The lines that match a pattern.
     Found {
         pattern: String,
         /// How many lines match, up to a limit.
@@ -87,7 +87,7 @@ pub enum Detail {
         #[serde(default)]
         hits: Vec<Hit>,
     },
-    /// A file is shown in the next outbox. Whether that is possible is known then.
+    /// A file is to be shown in the next outbox, if that is possible then.
     ReadLater {
         path: RelPath,
         #[serde(default, skip_serializing_if = "Part::is_whole")]
@@ -95,13 +95,13 @@ pub enum Detail {
     },
     /// A file was read.
     Read { path: RelPath, content: String, encoding: Encoding, size: u64 },
-    /// A command was run, or could not be.
+    /// A command was run, or could not be run.
     Ran(Execution),
     /// The session was completed.
     Completed { summary: String },
     /// The session was not completed.
     Ineffective { summary: String, reason: String },
-    /// A preview cannot know it.
+    /// A preview cannot determine the result.
     Unknown { reason: String },
     /// It failed. Nothing was changed unless the reason says so.
     Failed(Failure),
@@ -117,7 +117,7 @@ pub struct Hit {
     pub path: String,
     /// Its number, from 1.
     pub line: usize,
-    /// The line, or of a very long one what is around the part that is shown.
+    /// The line; if it is very long, only the text around the shown part.
     pub text: String,
     /// How many characters of the text come before the part that is shown.
     #[serde(default)]
@@ -135,7 +135,7 @@ impl std::fmt::Display for Hit {
 }
 
 impl Detail {
-    /// What was listed or found, as lines to show, and how many more lines were found.
+    /// The lines of a listing or search, and the number of further lines.
     pub fn listing(&self) -> Option<(Cow<'_, str>, usize)> {
         match self {
             Self::Listed { shown, .. } => Some((Cow::Borrowed(shown), 0)),
@@ -158,18 +158,18 @@ pub struct Failure {
     pub mistake: Option<Mistake>,
     /// The reason, for the model to act on.
     pub reason: String,
-    /// What to do instead, from whoever denied it.
+    /// The advice of the person or policy that denied it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// Lines of the file that help to correct it.
+    /// Lines of the file that help to correct the mistake.
     #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
     pub excerpt: Excerpt,
-    /// The file of which the reason and these lines may show something.
+    /// The file whose content the reason and these lines may show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<RelPath>,
     /// The current version of that file, if the operation was based on another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fresh: Option<Box<Fresh>>,
+    pub fresh: Option<Box<PresentFile>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,13 +191,13 @@ pub enum FailureKind {
     System,
 }
 
-/// How a command went.
+/// The execution of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Execution {
     pub command: String,
     pub ending: Ending,
-    pub output: Output,
+    pub output: CommandOutput,
     pub duration: Duration,
 }
 
@@ -205,15 +205,15 @@ pub struct Execution {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Ending {
-    /// With this exit code.
+    /// It exited with this code.
     Exited(i32),
-    /// By a signal that deaddrop did not send.
+    /// It was ended by a signal that deaddrop did not send.
     Signalled(i32),
-    /// At the timeout, with all its processes.
+    /// It was ended at the timeout, with all its processes.
     TimedOut(Duration),
     /// The person interrupted it.
     Interrupted,
-    /// Unknown, as deaddrop or its helper was stopped meanwhile.
+    /// Unknown, since deaddrop or its helper was stopped during the command.
     Lost,
     /// deaddrop stopped it for this reason.
     Stopped(String),
@@ -228,13 +228,13 @@ impl Ending {
             Self::Exited(_) => return None,
             Self::Signalled(signal) => format!("ended by signal {signal}"),
             Self::TimedOut(limit) => format!(
-                "timed out after {} s; it and every process it had started were ended",
+                "timed out after {} s; it and all its processes were ended",
                 limit.as_secs_f64()
             ),
             Self::Interrupted => "interrupted by the user; it may have partly run".to_owned(),
-            Self::Lost => "deaddrop, or its process that ran the command, was stopped meanwhile: it may have run in part or as a whole, and is not run again; look at what it did".to_owned(),
+            Self::Lost => "deaddrop, or its process that ran the command, was stopped during the command: it may have run in part or as a whole, and is not run again; look at what it did".to_owned(),
             Self::Stopped(why) => {
-                format!("ended by deaddrop with everything it had started: {}", visible_line(why))
+                format!("ended by deaddrop with all its processes: {}", visible_line(why))
             }
             Self::NotStarted(why) => visible_line(why).into_owned(),
         })
@@ -244,12 +244,12 @@ impl Ending {
 impl Outcome {
     /// The outcome of a step.
     pub fn of(step: &Step, detail: Detail) -> Self {
-        let warnings = step.warnings.iter().cloned().chain(detail.loosely()).collect();
+        let warnings = step.warnings.iter().cloned().chain(detail.fuzzy_match_warnings()).collect();
         let (kind, line, asked) = (step.kind(), step.line, step.asked.clone());
         Self { kind, line, detail, warnings, asked, at: None }
     }
 
-    /// The stable code of why it did not succeed, such as `file-not-found`; None if it did.
+    /// The stable code of its failure, such as `file-not-found`; None if it succeeded.
     pub fn code(&self) -> Option<String> {
         let word = match &self.detail {
             _ if self.success() => return None,
@@ -322,7 +322,7 @@ impl Outcome {
         }
         let were = if left.len() == 1 { "command was" } else { "commands were" };
         let reason = format!(
-            "{} {were} from line {} on not carried out: of one reply the first {limit} are",
+            "{} {were} from line {} on not carried out: only the first {limit} of one reply are",
             left.len(),
             first.line
         );
@@ -398,7 +398,7 @@ impl Failure {
         Self { kind, mistake: None, reason: reason.into(), suggestion, excerpt, of, fresh }
     }
 
-    /// Adds a suggestion, also to the reason. An event may replace the reason, and has the suggestion of its own.
+    /// Adds a suggestion, also to the reason. It is kept separately, since an event may replace the reason.
     #[must_use]
     pub fn suggesting(mut self, suggestion: String) -> Self {
         self.reason.push_str(&format!(": {suggestion}"));
@@ -412,12 +412,12 @@ impl Failure {
         Self { mistake: Some(mistake), ..self }
     }
 
-    /// Refused for safety.
+    /// A refusal for safety.
     pub fn rejected(reason: impl Into<String>) -> Self {
         Self::new(FailureKind::Rejected, reason)
     }
 
-    /// Not possible.
+    /// A failure of an operation that is not possible.
     pub fn execution(reason: impl Into<String>) -> Self {
         Self::new(FailureKind::Execution, reason)
     }

@@ -8,20 +8,20 @@ use crate::text::count;
 /// The output of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Output {
+pub enum CommandOutput {
     /// Both streams, in the order written.
     Together(Capture),
     /// Each stream on its own.
     Apart { stdout: Capture, stderr: Capture },
 }
 
-impl Default for Output {
+impl Default for CommandOutput {
     fn default() -> Self {
         Self::Together(Capture::default())
     }
 }
 
-impl Output {
+impl CommandOutput {
     /// Its streams.
     pub fn captures(&self) -> Vec<&Capture> {
         match self {

@@ -1,5 +1,4 @@
-//! Paths inside the workspace. No [`RelPath`] can lead out of the folder that it is joined to; symbolic links are the
-//! business of `workspace`.
+//! Paths inside the workspace. A [`RelPath`] can leave its folder only by symbolic links, which `workspace` handles.
 
 use std::fmt;
 
@@ -7,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::{is_hazard, visible_line};
 
-/// The longest component that file systems take, in bytes.
+/// The longest component that file systems accept, in bytes.
 const COMPONENT_LIMIT: usize = 255;
 /// The longest path, in bytes.
 const PATH_LIMIT: usize = 4095;
@@ -32,7 +31,7 @@ pub enum PathFault {
     #[error("Path contains the character U+{:04X}: '{}'", u32::from(*.0), shown(*.0, .1))]
     Character(char, String),
     /// It is longer than any file system allows.
-    #[error("Path is too long: at most {COMPONENT_LIMIT} bytes a name and {PATH_LIMIT} in all")]
+    #[error("Path is too long: at most {COMPONENT_LIMIT} bytes a name and {PATH_LIMIT} in total")]
     TooLong,
 }
 
@@ -111,12 +110,12 @@ impl TryFrom<String> for RelPath {
     }
 }
 
-/// Whether Windows would take the path to begin with a drive.
+/// Whether the path begins with a drive on Windows.
 fn is_on_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-/// A path in which a character that cannot be seen is named.
+/// A path in which an invisible character is named.
 fn shown(c: char, path: &str) -> String {
     let named = if is_hazard(c) || c.is_control() {
         c.to_string()

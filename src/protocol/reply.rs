@@ -1,8 +1,8 @@
-//! Reads a reply: which dialect it is in, and what it asks for.
+//! Reads a reply: determines its dialect, and parses it into steps.
 //!
 //! A reply is in one dialect: in tags if any of its blocks is well-formed, otherwise in operations if it contains a
-//! message. What is inside a block belongs to the block, and what begins without a known end takes all that follows with
-//! it. So content is never executed: a message in a file's body does not count, nor does a tag behind a broken message.
+//! message. All text inside a block belongs to the block, and a block or message without a known end includes all text
+//! that follows. So content is never executed: neither a message in a file's body nor a tag after a broken message.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -17,22 +17,22 @@ use super::{
     returns,
 };
 
-/// What a reply asks for.
+/// The steps of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// Its steps, in order. What cannot be understood is a step, too, so there is always one.
+    /// Its steps, in order. A part that cannot be understood is a step, too, so there is always one.
     pub steps: Vec<Step>,
     /// Whether it ends inside a block or a message: it may have been cut off, or be incomplete.
     pub unclosed: bool,
-    /// Its dialect, or None if it has nothing of either.
+    /// Its dialect; None if it has neither blocks nor a message.
     pub dialect: Option<Dialect>,
-    /// The outbox that it answers, as it says (protocol 1.1, `[REPLY …]`).
-    pub answers: Option<Address>,
+    /// The outbox that it claims to answer (protocol 1.1, `[REPLY …]`).
+    pub answers: Option<ReplyAddress>,
 }
 
-/// The outbox that a reply answers, as it says.
+/// The outbox that a reply claims to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct ReplyAddress {
     /// The session's id, as it was sent.
     pub session: String,
     /// The number of the outbox.
@@ -41,15 +41,15 @@ pub struct Address {
     pub key: Option<String>,
 }
 
-/// The error for a reply with nothing of either dialect, in a session of operations.
+/// The error for a reply with neither blocks nor a message, in a session of operations.
 const NO_MESSAGE: &str = "The reply contains no operations message, so nothing was done";
 /// The correct form, and how a session is ended.
 const FORM: &str = r#"Correct form, as one JSON object: {"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}"#;
 const END_FORM: &str = r#"to end the session: {"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "a summary"}]}"#;
 
-/// Reads a reply, in whichever dialect it is (tag protocol, "Inbox Format"; agent-spaces-protocol, "Operations
-/// Message"). `dialect` is the session's, which decides how results are kept: when files are read, whether streams are
-/// separate, and what events repeat.
+/// Reads a reply in either dialect (tag protocol, "Inbox Format"; agent-spaces-protocol, "Operations Message").
+/// `dialect` is the session's. It determines the form of results: when files are read, whether streams are separate, and
+/// which values events repeat.
 ///
 /// # Examples
 /// ```
@@ -91,7 +91,7 @@ fn read_blocks(text: &str, blocks: Blocks, dialect: Dialect, ends: bool) -> Repl
         Ok(received) => received.line,
         Err(refused) => refused.line,
     });
-    let other = |told| Warning::new(WarningKind::OtherDialect, told);
+    let other = |text| Warning::new(WarningKind::OtherDialect, text);
     let (is_message, is_cut) = match &found {
         Some(Ok(_)) => (true, false),
         found => (false, matches!(found, Some(Err(refused)) if refused.unclosed)),
@@ -120,20 +120,20 @@ fn read_blocks(text: &str, blocks: Blocks, dialect: Dialect, ends: bool) -> Repl
             Reply { steps: in_tags, unclosed, dialect, answers }
         }
     };
-    // A run has no session that could be ended.
+    // A single run has no session to end.
     let form = if ends { format!("{FORM}; {END_FORM}") } else { FORM.to_owned() };
     if reply.steps.is_empty() && (ends || !is_message) {
-        let told = match dialect {
+        let reason = match dialect {
             Dialect::Tags => tags::NO_COMMAND.to_owned(),
             Dialect::Operations => format!("{NO_MESSAGE}. {form}"),
         };
-        reply.steps.push(Step { warnings: notes, ..Step::refused(1, Mistake::NoCommand, told) });
+        reply.steps.push(Step { warnings: notes, ..Step::refused(1, Mistake::NoCommand, reason) });
     }
     let is_other = ends && (dialect, reply.dialect) == (Dialect::Operations, Some(Dialect::Tags));
     if let (true, Some(last)) = (is_other, reply.steps.last_mut()) {
         last.warnings.push(other(format!("this session uses another form (see PROTOCOL). {form}")));
     }
-    reply.steps.iter_mut().for_each(|step| keep(step, dialect));
+    reply.steps.iter_mut().for_each(|step| adapt_to(dialect, step));
     reply
 }
 
@@ -141,12 +141,12 @@ fn read_blocks(text: &str, blocks: Blocks, dialect: Dialect, ends: bool) -> Repl
 fn is_in_operations(is_valid: bool, line: usize, blocks: &[Step]) -> bool {
     let Some(first) = blocks.first() else { return true };
     let in_order = |step: &Step| step.ends || matches!(step.asks, Asks::Operation(_));
-    // Where a broken message ends is not known: the blocks behind it may be content of it.
+    // The end of a broken message is unknown, so the blocks after it may be its content.
     !blocks.iter().any(in_order) || !is_valid && line < first.line
 }
 
-/// What is outside of blocks, each line where it was. None if that cannot contain a message. Opening tags stay, as a
-/// message that contains one is none.
+/// The text outside blocks, with the same line numbers. None if it cannot contain a message. Opening tags stay, so that a
+/// message interrupted by one is not valid.
 fn outside<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
     const BYTE_ORDER_MARK: char = '\u{feff}';
     const KEY: &[u8] = b"operations"; // Every message has it.
@@ -164,7 +164,7 @@ fn outside<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
     outside.push_str(pieces.next().unwrap_or_default());
     for (piece, body) in pieces.zip(&blocks.bodies) {
         let lines = memchr_iter(b'\n', &text.as_bytes()[body.clone()]).count();
-        // No message goes on behind it, but one may begin.
+        // Ends a message before the block; another may begin after it.
         outside.push(BYTE_ORDER_MARK);
         outside.extend(std::iter::repeat_n('\n', lines));
         outside.push_str(piece);
@@ -172,8 +172,8 @@ fn outside<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
     Some(outside.into())
 }
 
-/// Makes a step keep its results in the way in which the dialect reports them.
-fn keep(step: &mut Step, dialect: Dialect) {
+/// Adapts a step to the form in which the session's dialect reports results.
+fn adapt_to(dialect: Dialect, step: &mut Step) {
     match (dialect, &mut step.asks) {
         (Dialect::Operations, Asks::Operation(operation)) => {
             match operation {
@@ -200,8 +200,8 @@ fn keep(step: &mut Step, dialect: Dialect) {
             match asks {
                 Asks::Operation(Operation::Read { reading, .. }) => {
                     if *reading == Reading::Now(Encoding::Base64) {
-                        let told = "the encoding base64 was ignored: files are shown as text here; for others use a command, as in base64 FILE";
-                        step.warnings.push(Warning::new(WarningKind::EncodingIgnored, told));
+                        let text = "the encoding base64 was ignored: files are shown as text here; for other files use a command, as in base64 FILE";
+                        step.warnings.push(Warning::new(WarningKind::EncodingIgnored, text));
                     }
                     if matches!(reading, Reading::Now(_)) {
                         *reading = Reading::default();
@@ -209,7 +209,7 @@ fn keep(step: &mut Step, dialect: Dialect) {
                 }
                 Asks::Operation(Operation::Run(run)) => run.streams = Streams::Together,
                 Asks::Operation(_) => {}
-                // There, each result is one line.
+                // In tags, each result is one line.
                 Asks::Invalid(invalid) => invalid.reason = invalid.reason.replace('\n', "; "),
             }
         }
@@ -233,7 +233,7 @@ pub struct ParsedReply {
 }
 
 impl ParsedReply {
-    /// A reply of this text.
+    /// A reply with this text.
     pub fn new(text: String) -> Self {
         Self { text, blocks: OnceCell::new() }
     }
@@ -248,9 +248,9 @@ impl ParsedReply {
         self.text
     }
 
-    /// The outbox that it answers, as it says.
-    pub fn answers(&self) -> Option<&Address> {
-        // Without the attribute's name no line says so.
+    /// The outbox that it claims to answer.
+    pub fn answers(&self) -> Option<&ReplyAddress> {
+        // Such a line contains the name of the attribute.
         let holds = |word: &[u8]| memmem::find(self.text.as_bytes(), word).is_some();
         if holds(b"session") || holds(b"SESSION") { self.blocks().answers.as_ref() } else { None }
     }
@@ -260,11 +260,11 @@ impl ParsedReply {
         ends_within(&self.text, self.blocks())
     }
 
-    /// Reads it, as [`read`] does. In tags, an absolute path in the workspace, whose real path is given, is used as the relative path.
+    /// Reads it, as [`read`] does. In tags, absolute paths in `workspace`, given by its real path, are converted to relative ones.
     pub fn read_in(&mut self, dialect: Dialect, workspace: Option<&Path>) -> Reply {
         let names = |path: &&str| memmem::find(self.text.as_bytes(), path.as_bytes()).is_some();
         let workspace = workspace.and_then(Path::to_str).filter(names);
-        // Blocks that were parsed before do not know the workspace.
+        // Cached blocks were parsed without the workspace.
         let parsed = self.blocks.take().filter(|_| workspace.is_none());
         let blocks = parsed.unwrap_or_else(|| self.parse(workspace));
         read_blocks(&self.text, *blocks, dialect, true)

@@ -36,7 +36,7 @@ pub(super) fn room(method: &Method) -> (usize, usize) {
         Method::Ping {}
         | Method::WriteFile { .. }
         | Method::About(_)
-        | Method::Look(_)
+        | Method::PathFacts(_)
         | Method::Leave(_)
         | Method::Interrupt(_) => (0, 0),
     }

@@ -5,7 +5,7 @@ use super::served::words;
 use crate::policy::Grant;
 use crate::protocol::jsonrpc::{self, Done, ExecResult, TRUNCATED, interpreter};
 use crate::protocol::{
-    Capture, Detail, Ending, Execution, Operation, Output, ShellCommand, Streams,
+    Capture, CommandOutput, Detail, Ending, Execution, Operation, ShellCommand, Streams,
 };
 use crate::text::{shell_word, visible_line};
 
@@ -70,8 +70,8 @@ fn not_started(reason: &str) -> ExecResult {
 fn ended(execution: Execution) -> ExecResult {
     let Execution { ending, output, .. } = execution;
     let (stdout, mut stderr) = match output {
-        Output::Apart { stdout, stderr } => (text(stdout), text(stderr)),
-        Output::Together(capture) => (text(capture), String::new()),
+        CommandOutput::Apart { stdout, stderr } => (text(stdout), text(stderr)),
+        CommandOutput::Together(capture) => (text(capture), String::new()),
     };
     let exit_code = match &ending {
         Ending::Exited(code) => *code,
@@ -115,7 +115,7 @@ mod tests {
 
     fn of(ending: Ending, stderr: &str) -> (i32, String) {
         let capture = |head: &str| Capture { head: head.to_owned(), ..Capture::default() };
-        let output = Output::Apart { stdout: capture("out"), stderr: capture(stderr) };
+        let output = CommandOutput::Apart { stdout: capture("out"), stderr: capture(stderr) };
         let duration = Duration::ZERO;
         let result = ended(Execution { command: String::new(), ending, output, duration });
         assert_eq!(result.stdout, "out");
@@ -147,7 +147,7 @@ mod tests {
     fn a_cut_stream_ends_in_the_mark_and_lines_of_ours_come_after_it() {
         let cut = Capture { head: "x".to_owned(), left_out: 1, ..Capture::default() };
         assert_eq!(text(cut.clone()), "x\n... [output truncated]");
-        let output = Output::Apart { stdout: cut.clone(), stderr: cut };
+        let output = CommandOutput::Apart { stdout: cut.clone(), stderr: cut };
         let (command, ending) = (String::new(), Ending::Signalled(15));
         let result = ended(Execution { command, ending, output, duration: Duration::ZERO });
         let told = "x\n... [output truncated]\ndeaddrop: ended by signal 15\n";

@@ -68,7 +68,8 @@ impl Served {
         let refused = self.refused(&operation, Grant::default(), &executor).map_err(cannot)?;
         refused.map_or(Ok(()), |failure| Err(failed(&failure)))?;
         // To look for repositories, all of the root may have to be walked.
-        let look = if self.guarded { executor.look(&operation).map_err(cannot)? } else { None };
+        let look =
+            if self.guarded { executor.path_facts(&operation).map_err(cannot)? } else { None };
         if look.is_some_and(|look| look.protected) {
             return Err(RpcError::internal(format!(
                 "Path is protected: '{}' is only written by hand, since others act on such files: those of the names in the setting protected_names, and what git obeys elsewhere",
@@ -92,7 +93,7 @@ impl Served {
         }
         let listed =
             workspace.list(path.as_ref()).map_err(|failure| with_path(sent, &failure.reason))?;
-        let entry = |entry: crate::workspace::Entry| FileEntry {
+        let entry = |entry: crate::workspace::FolderEntry| FileEntry {
             name: entry.name.to_string_lossy().into_owned(),
             is_dir: entry.is_dir,
             size: entry.size,

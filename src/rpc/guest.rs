@@ -13,11 +13,11 @@ use super::scratch_dir::{HeldDir, hold_session, remove_session};
 use super::served::unseen;
 use super::steps::{Begun, Going, Held, SLICE, Taken, is_key};
 use crate::error::Error;
-use crate::executor::{Left, WriteAhead, find, left_on_disk, lost_command};
+use crate::executor::{InterruptedStep, WriteAhead, inspect_on_disk, list_or_search, lost_command};
 use crate::machine;
 use crate::policy::{self, Grant};
 use crate::protocol::jsonrpc::{
-    About, AboutParams, Done, FindParams, LookParams, LookResult, READ_LIMIT, ReadParams,
+    About, AboutParams, Done, FindParams, PathFactsParams, PathFactsResult, READ_LIMIT, ReadParams,
     ReadResult, ResultParams, RpcError, STREAM_LIMIT, State, StepParams, VERSION, WalkResult,
     Written,
 };
@@ -25,7 +25,7 @@ use crate::protocol::operations::Encoding;
 use crate::protocol::{Digest, Effect, Operation, Reading, RelPath, Warning};
 use crate::runner::sandbox::Tier;
 use crate::settings::FilePolicy;
-use crate::workspace::Terms;
+use crate::workspace::SearchOptions;
 use crate::workspace::protected::{Protection, Snapshot};
 
 /// How long the commands of a process that was killed may take to die, before others are served.
@@ -73,12 +73,12 @@ impl Served {
         })
     }
 
-    pub(super) fn looked(&self, asked: &LookParams) -> LookResult {
+    pub(super) fn looked(&self, asked: &PathFactsParams) -> PathFactsResult {
         let workspace = self.serving.workspace.as_is();
-        let standing = || workspace.standing(&asked.operation);
-        LookResult {
-            look: workspace.look(&asked.operation),
-            place: workspace.place_of(&asked.operation),
+        let standing = || workspace.content_digest(&asked.operation);
+        PathFactsResult {
+            look: workspace.path_facts(&asked.operation),
+            place: workspace.resolved_path(&asked.operation),
             standing: if asked.standing { standing() } else { None },
         }
     }
@@ -122,8 +122,8 @@ impl Served {
         let both: Vec<FilePolicy> = own.into_iter().chain(theirs).collect();
         let both: Vec<_> = both.iter().map(policy::may_search).collect();
         let readable = |path: &RelPath, size| both.iter().all(|may| may(path, size));
-        let terms = Terms::new(&readable, &interrupted);
-        Ok(find(&self.serving.workspace, operation, &terms))
+        let terms = SearchOptions::new(&readable, &interrupted);
+        Ok(list_or_search(&self.serving.workspace, operation, &terms))
     }
 
     /// Carries out a step, or tells what it came to.
@@ -296,9 +296,11 @@ impl Served {
         }
         let done = match &begun.effect {
             Some(effect @ (Effect::File(_) | Effect::Move(_))) => {
-                match left_on_disk(effect, &self.serving.workspace) {
-                    Left::Done(done) => *done,
-                    Left::Undone | Left::Lost => return Ok(State::Unknown),
+                match inspect_on_disk(effect, &self.serving.workspace) {
+                    InterruptedStep::Done(done) => *done,
+                    InterruptedStep::NotDone | InterruptedStep::Unknown => {
+                        return Ok(State::Unknown);
+                    }
                 }
             }
             Some(Effect::Command) => match self.lost(key, begun).map_err(|e| unknown(&e))? {
@@ -326,7 +328,7 @@ impl Served {
         let Some(snapshot) = self.steps.kept_guard(key)?.or_else(|| begun.guard.clone()) else {
             return Ok(Some(Vec::new()));
         };
-        Ok(self.protection.alone(|| self.put_right(key, snapshot)))
+        Ok(self.protection.while_idle(|| self.put_right(key, snapshot)))
     }
 
     /// Puts right what a lost command did to what stood under protected names.

@@ -23,8 +23,8 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::protocol::jsonrpc::{
-    About, Done, Entries, ExecResult, FileContent, LookResult, Method, Pong, ReadResult, RpcError,
-    State, WalkResult, Written,
+    About, Done, Entries, ExecResult, FileContent, Method, PathFactsResult, Pong, ReadResult,
+    RpcError, State, WalkResult, Written,
 };
 pub use projects::Projects;
 pub use scratch_dir::ScratchDir;
@@ -61,7 +61,7 @@ pub enum Given {
     /// Of `walk`.
     Walked(WalkResult),
     /// Of `look`.
-    Looked(LookResult),
+    Looked(PathFactsResult),
     /// Of `read`.
     Contents(ReadResult),
     /// Of `find`.

@@ -127,7 +127,7 @@ impl Served {
             Some(failure) => failure.into(),
             None => executor.perform(operation, opens, before)?,
         };
-        let mut warnings = executor.noticed();
+        let mut warnings = executor.take_warnings();
         match executor.finish() {
             Ok(noticed) => warnings.extend(noticed),
             // The command has run, and that is told first of all.
@@ -212,7 +212,7 @@ impl Service for Served {
             Method::ListDir { path } => self.list_dir(&path).map(Given::Entries),
             Method::About(asked) => self.about(asked).map(Given::About),
             Method::Walk {} => self.walked().map(Given::Walked),
-            Method::Look(asked) => Ok(Given::Looked(self.looked(&asked))),
+            Method::PathFacts(asked) => Ok(Given::Looked(self.looked(&asked))),
             Method::Read(asked) => self.contents(&asked).map(Given::Contents),
             Method::Find(asked) => self.found_there(&asked).map(Given::Found),
             Method::Step(asked) => self.step(&asked).map(Given::Step),

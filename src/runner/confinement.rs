@@ -14,7 +14,7 @@ use super::sandbox::{
 use super::waiting::GRACE;
 use super::{CommandSpec, Runner, environment};
 use crate::machine;
-use crate::protocol::{Ending, Execution, Output, Streams};
+use crate::protocol::{CommandOutput, Ending, Execution, Streams};
 
 /// The error for a command that cannot be confined.
 const NO_SANDBOX: &str = "there is no sandbox on this machine, and the user has not allowed commands without one; the files of the workspace can be changed all the same";
@@ -99,7 +99,7 @@ impl Runner {
         };
         let Execution { ending, output, .. } = self.run(&spec, &|| false);
         match (ending, output) {
-            (Ending::Exited(0), Output::Together(said)) => Some(said.head),
+            (Ending::Exited(0), CommandOutput::Together(said)) => Some(said.head),
             _ => None,
         }
     }
@@ -186,7 +186,7 @@ impl Runner {
         }
         let spec =
             CommandSpec { network: Some(network), ..CommandSpec::new("", &self.workspace, own) };
-        let run = || -> io::Result<(HelperReport, Output)> {
+        let run = || -> io::Result<(HelperReport, CommandOutput)> {
             let request = SandboxRequest { probe: true, ..self.request(&spec, backend, view)? };
             let output = OutputReader::begin(Streams::Together, MAX_PROBE_OUTPUT, None)?;
             let (mut space, timeout) = (DiskMonitor::default(), self.timeout.max(GRACE));

@@ -24,7 +24,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::protocol::{Capture, Ending, Execution, Output, Streams};
+use crate::protocol::{Capture, CommandOutput, Ending, Execution, Streams};
 use crate::settings;
 use confinement::{ProbeResult, Restrictions};
 use disk_space::DiskMonitor;
@@ -152,9 +152,9 @@ impl Runner {
         let begun = Instant::now();
         let (ending, output) = self.try_run(spec, interrupted).unwrap_or_else(|e| {
             let output = match spec.streams {
-                Streams::Together => Output::default(),
+                Streams::Together => CommandOutput::default(),
                 Streams::Apart | Streams::First => {
-                    Output::Apart { stdout: Capture::default(), stderr: Capture::default() }
+                    CommandOutput::Apart { stdout: Capture::default(), stderr: Capture::default() }
                 }
             };
             (Ending::NotStarted(e.to_string()), output)
@@ -167,7 +167,7 @@ impl Runner {
         &self,
         spec: &CommandSpec,
         interrupted: &dyn Fn() -> bool,
-    ) -> io::Result<(Ending, Output)> {
+    ) -> io::Result<(Ending, CommandOutput)> {
         let Restrictions { backend, view } = self.walls(spec)?;
         let request = self.request(spec, backend, view)?;
         let written = [spec.folder, spec.own].into_iter();
@@ -192,7 +192,7 @@ impl Runner {
         timeout: Duration,
         space: &mut DiskMonitor,
         interrupted: &dyn Fn() -> bool,
-    ) -> io::Result<(HelperReport, Output)> {
+    ) -> io::Result<(HelperReport, CommandOutput)> {
         let orphans = Orphans::expect();
         let (ours, theirs) = UnixStream::pair()?;
         let mut helper = Command::new(&self.helper);

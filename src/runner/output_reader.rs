@@ -10,7 +10,7 @@ use super::live_output::LiveOutput;
 use super::output::{BoundedOutput, LimitUnit};
 use super::waiting::wait_for;
 use crate::protocol::jsonrpc::STREAM_LIMIT;
-use crate::protocol::{Output, Streams};
+use crate::protocol::{CommandOutput, Streams};
 
 /// The most bytes that are kept of each stream if there are two.
 const APART_LIMIT: usize = STREAM_LIMIT;
@@ -87,7 +87,7 @@ impl<'a> OutputReader<'a> {
     }
 
     /// Returns the output. If a writer is left, waits for it at most `patience`.
-    pub(super) fn finish(mut self, patience: Duration) -> Output {
+    pub(super) fn finish(mut self, patience: Duration) -> CommandOutput {
         let deadline = Instant::now() + patience;
         while self.pipes().next().is_some()
             && Instant::now() < deadline
@@ -98,8 +98,8 @@ impl<'a> OutputReader<'a> {
         let mut kept = self.streams.into_iter().map(|stream| stream.kept.finish());
         let first = kept.next().unwrap_or_default();
         match kept.next() {
-            None => Output::Together(first),
-            Some(stderr) => Output::Apart { stdout: first, stderr },
+            None => CommandOutput::Together(first),
+            Some(stderr) => CommandOutput::Apart { stdout: first, stderr },
         }
     }
 }

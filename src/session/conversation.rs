@@ -5,7 +5,7 @@
 
 use super::{Pending, Session, TurnChanges};
 use crate::clock::Timestamp;
-use crate::protocol::{Address, Detail, Outcome};
+use crate::protocol::{Detail, Outcome, ReplyAddress};
 
 impl Session {
     /// Advances to the next outbox with the outcomes of a reply, or completes the session.
@@ -111,7 +111,7 @@ impl Session {
 
     /// Prepares the words for the next outbox after a reply: those that the answered text did not contain, and again those
     /// that it may not have contained. `answers` is the outbox that the reply answers.
-    pub fn keep_unread_words(&mut self, answers: Option<&Address>) {
+    pub fn keep_unread_words(&mut self, answers: Option<&ReplyAddress>) {
         let answers = answers.filter(|it| it.session == self.id);
         self.read = Some(answers.map_or(self.sequence, |it| it.sequence));
         let from = match answers {

@@ -103,14 +103,14 @@ pub fn state_of(
 fn binding(operation: &Operation, executor: &dyn Executor) -> Result<Digest> {
     let mut bound = serde_json::to_string(operation).expect("texts and numbers become JSON");
     // Links may lead elsewhere later.
-    let real = executor.place_of(operation)?;
+    let real = executor.resolved_path(operation)?;
     bound += &format!("\0{}\0", real.as_ref().map_or("", RelPath::as_str));
     if let Operation::Move { .. } = operation
-        && let Some(to) = executor.look(operation)?.and_then(|look| look.moved?.to)
+        && let Some(to) = executor.path_facts(operation)?.and_then(|look| look.moved?.to)
     {
         bound += &format!("{to}\0");
     }
-    if let Some(standing) = executor.standing(operation)? {
+    if let Some(standing) = executor.content_digest(operation)? {
         bound += standing.as_str();
     }
     Ok(Digest::of(bound.as_bytes()))
@@ -155,7 +155,7 @@ pub fn judge(
         Operation::Delete { .. } | Operation::Move { .. } => Access::Delete,
         Operation::Read { .. } | Operation::List { .. } | Operation::Search { .. } => Access::Read,
     };
-    let (Some(path), Some(look)) = (operation.path(), executor.look(operation)?) else {
+    let (Some(path), Some(look)) = (operation.path(), executor.path_facts(operation)?) else {
         return Ok(Verdict::Allow);
     };
     let size = match operation {
@@ -214,8 +214,8 @@ fn makes_repository(run: &ShellCommand, executor: &dyn Executor) -> Result<bool>
     let Some(made) = policy::git::inits(&run.command) else { return Ok(false) };
     for part in [".git", ".git/HEAD"] {
         let Ok(path) = RelPath::parse(&format!("{cwd}/{made}/{part}")) else { return Ok(false) };
-        let look =
-            executor.look(&Operation::Read { path, reading: Reading::Later(Part::default()) })?;
+        let look = executor
+            .path_facts(&Operation::Read { path, reading: Reading::Later(Part::default()) })?;
         // Otherwise there may be a repository, a worktree or a submodule.
         if !look.is_some_and(|it| it.protected && it.real.is_some() && it.size.is_none()) {
             return Ok(false);

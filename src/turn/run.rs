@@ -8,7 +8,7 @@ use super::permission::{self, Permission};
 use super::{Ledger, TurnInput, TurnResult};
 use crate::error::Result;
 use crate::event::{Event, Observer};
-use crate::executor::{Executor, Left, WriteAhead, lost};
+use crate::executor::{Executor, InterruptedStep, WriteAhead, unknown_result};
 use crate::policy::Grant;
 use crate::protocol::operations::UtcTime;
 use crate::protocol::{
@@ -108,7 +108,7 @@ struct RunningTurn<'a, 'i> {
 impl RunningTurn<'_, '_> {
     /// Executes one step, if it is permitted; None if the person has to be asked first.
     fn execute(&mut self, n: usize, step: &Step) -> Result<Option<Outcome>> {
-        self.executor.at(n);
+        self.executor.set_step(n);
         if self.stopped.is_none() && self.executor.interrupted() {
             let is_run = self.input.session.run.is_some();
             self.stopped = Some(if is_run { STOPPED_RUN } else { INTERRUPTED });
@@ -158,7 +158,7 @@ impl RunningTurn<'_, '_> {
                 _ => break,
             }
             let operation = self.with_seen_version(operation)?;
-            if !self.executor.join(&operation) {
+            if !self.executor.join_change(&operation) {
                 break;
             }
             joined += 1;
@@ -188,7 +188,7 @@ impl RunningTurn<'_, '_> {
         outcome.warnings.extend(asking);
         outcome.warnings.extend(warn_of_placeholder(operation, &outcome.detail));
         add_location(step, &mut outcome);
-        outcome.warnings.extend(self.executor.noticed());
+        outcome.warnings.extend(self.executor.take_warnings());
         outcome
     }
 
@@ -223,7 +223,7 @@ impl RunningTurn<'_, '_> {
         let mut edit = Cow::Borrowed(operation);
         if let Operation::Edit { change: Change::Lines { start, end, .. }, .. } = operation
             && !self.seen.is_empty()
-            && let Some(path) = self.executor.place_of(operation)?
+            && let Some(path) = self.executor.resolved_path(operation)?
             && let Some(version) = self.seen.get(&path, (*start, *end))
             && let Operation::Edit { change: Change::Lines { seen, .. }, .. } = edit.to_mut()
         {
@@ -376,10 +376,10 @@ pub fn known_outcomes(
         if known.contains_key(n) {
             continue;
         }
-        let (detail, warnings) = match executor.left(effect, operation)? {
-            Left::Done(done) => (done.detail, done.warnings),
-            Left::Lost => (lost(operation), Vec::new()),
-            Left::Undone => continue,
+        let (detail, warnings) = match executor.inspect_interrupted(effect, operation)? {
+            InterruptedStep::Done(done) => (done.detail, done.warnings),
+            InterruptedStep::Unknown => (unknown_result(operation), Vec::new()),
+            InterruptedStep::NotDone => continue,
         };
         let mut outcome = Outcome::of(step, detail);
         outcome.warnings.extend(warnings);

@@ -1,18 +1,18 @@
-//! The mark at the beginning of a file that says how it is encoded (U+FEFF). It is no part of the first line:
-//! edits leave it where it is, whether they name it or not.
+//! The byte order mark (U+FEFF) at the beginning of a file. It is not part of the first line: edits keep it, whether
+//! they contain it or not.
 
 const MARK: char = '\u{feff}';
-/// As an outbox shows it.
+/// The mark in an outbox.
 const SHOWN: &str = "<U+FEFF>";
 
-/// The mark of a file, empty where it has none, and what follows it.
+/// The mark of a file, or an empty slice, and the rest of the file.
 pub(super) fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
     let mut buffer = [0; 4];
     let mark = MARK.encode_utf8(&mut buffer).as_bytes();
     bytes.split_at(if bytes.starts_with(mark) { mark.len() } else { 0 })
 }
 
-/// A text for a file that has the mark, without it.
+/// A text without the mark.
 pub(super) fn without(text: &str) -> &str {
     text.strip_prefix(MARK).or_else(|| text.strip_prefix(SHOWN)).unwrap_or(text)
 }

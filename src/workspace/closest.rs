@@ -1,4 +1,4 @@
-//! The lines of a file that are most like some that were sought in it and not found. Pure.
+//! Finds the lines of a file that are most similar to a text that it does not contain. Pure.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -8,48 +8,52 @@ use memchr::{memchr_iter, memmem};
 use super::excerpt::Place;
 use crate::text::is_hazard;
 
-/// So many lines are shown as JSON.
-const SHOWN: usize = 10;
-/// Of so many equal lines that are sought the first count.
-const EQUAL: usize = 4;
-/// So many places are weighed.
-const WEIGHED: usize = 100_000;
-/// Words are compared in files up to that size, in bytes.
-const COMPARED: usize = 4 << 20;
+/// How many lines are shown as JSON at most.
+const MAX_JSON_LINES: usize = 10;
+/// How many equal lines of the searched text are considered at most.
+const MAX_EQUAL: usize = 4;
+/// How many candidate places get votes at most.
+const MAX_CANDIDATES: usize = 100_000;
+/// The size of the largest file whose words are compared, in bytes.
+const MAX_WORD_BYTES: usize = 4 << 20;
 
-/// Where `bytes` are most like `text`, which is whole lines: the same but for white space, else where
-/// most of its lines are, else the line with most of its words. None where nothing is like it.
+/// The place in `bytes` that is most similar to `text`, which consists of whole lines: the place that differs
+/// only in white space; otherwise the one with most of its lines; otherwise the line with most of its words.
+/// None if nothing is similar.
 pub(super) fn closest(bytes: &[u8], text: &str) -> Option<Place> {
     let bytes = String::from_utf8_lossy(bytes);
-    if let Some(found) = same_but_for_blanks(&bytes, text) {
+    if let Some(found) = find_ignoring_blanks(&bytes, text) {
         let lines = |part: &str| memchr_iter(b'\n', part.as_bytes()).count();
         let first = lines(&bytes[..found.start]) + 1;
         return Some((first, lines(bytes[found].trim_end_matches('\n')) + 1));
     }
-    let sought: Vec<String> = text.lines().map(squeezed).collect();
-    let begin = by_lines(&bytes, &sought).or_else(|| by_words(&bytes, text))?;
-    // The place may reach beyond the beginning of the file.
+    let wanted: Vec<String> = text.lines().map(without_blanks).collect();
+    let begin = by_lines(&bytes, &wanted).or_else(|| by_words(&bytes, text))?;
+    // The place may begin before the file does.
     let first = begin.max(0).unsigned_abs();
-    let count = sought.len() - begin.min(0).unsigned_abs().min(sought.len() - 1);
+    let count = wanted.len() - begin.min(0).unsigned_abs().min(wanted.len() - 1);
     Some((first + 1, count))
 }
 
-/// Whether the lines of a text stand in `bytes` from line `first` on, but for their white space.
-pub(super) fn differs_in_blanks(bytes: &[u8], text: &str, first: usize) -> bool {
+/// Whether the lines of `bytes` from line `first` on equal those of a text, ignoring white space.
+pub(super) fn equals_ignoring_blanks(bytes: &[u8], text: &str, first: usize) -> bool {
     let bytes = String::from_utf8_lossy(bytes);
     let mut there = bytes.lines().skip(first.saturating_sub(1));
     let mut lines = text.lines();
-    lines.all(|line| there.next().is_some_and(|found| squeezed(found) == squeezed(line)))
+    lines
+        .all(|line| there.next().is_some_and(|found| without_blanks(found) == without_blanks(line)))
 }
 
-/// So many lines of a text from line `first` on as a JSON string, in which no white space can be taken for another.
+/// Up to `lines` lines from line `first` on, as a JSON string in which every white space other than U+0020 is
+/// escaped.
 pub(super) fn as_json(bytes: &[u8], first: usize, lines: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let part: String = text.split_inclusive('\n').skip(first - 1).take(lines.min(SHOWN)).collect();
+    let part: String =
+        text.split_inclusive('\n').skip(first - 1).take(lines.min(MAX_JSON_LINES)).collect();
     let json = serde_json::Value::from(part).to_string();
     let escaped = |c: char| match c {
         ' ' => " ".to_owned(),
-        c if is_left_out(c) => {
+        c if is_blank(c) => {
             c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
         }
         c => c.to_string(),
@@ -57,23 +61,23 @@ pub(super) fn as_json(bytes: &[u8], first: usize, lines: usize) -> String {
     json.chars().map(escaped).collect()
 }
 
-/// The line, from 0, on which the text would begin so that most of its lines stand where they are.
-fn by_lines(bytes: &str, sought: &[String]) -> Option<isize> {
+/// The line, from 0, at which the text would have to begin so that most of its lines match.
+fn by_lines(bytes: &str, wanted: &[String]) -> Option<isize> {
     let mut at: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (n, line) in sought.iter().enumerate() {
-        // A bracket alone is like many others.
+    for (n, line) in wanted.iter().enumerate() {
+        // Lines with only a bracket match in too many places.
         if line.contains(char::is_alphanumeric) {
             let places = at.entry(line).or_default();
-            if places.len() < EQUAL {
+            if places.len() < MAX_EQUAL {
                 places.push(n);
             }
         }
     }
     let mut votes: HashMap<isize, usize> = HashMap::new();
     for (n, line) in bytes.lines().enumerate() {
-        for place in at.get(&*squeezed(line)).into_iter().flatten() {
+        for place in at.get(&*without_blanks(line)).into_iter().flatten() {
             let begin = n.cast_signed() - place.cast_signed();
-            if votes.len() < WEIGHED || votes.contains_key(&begin) {
+            if votes.len() < MAX_CANDIDATES || votes.contains_key(&begin) {
                 *votes.entry(begin).or_default() += 1;
             }
         }
@@ -82,20 +86,20 @@ fn by_lines(bytes: &str, sought: &[String]) -> Option<isize> {
     votes.iter().filter(|(_, count)| *count == most).map(|(begin, _)| *begin).min()
 }
 
-/// The same so that the longest of its lines meets the line which shares most words with it, if that is
-/// half of them.
+/// The same, so that the longest line of the text meets the line that shares most words with it. They must
+/// share at least half of their words.
 fn by_words(bytes: &str, text: &str) -> Option<isize> {
-    if bytes.len() > COMPARED {
+    if bytes.len() > MAX_WORD_BYTES {
         return None;
     }
     let (place, line) = text.lines().enumerate().max_by_key(|(_, line)| line.trim().len())?;
-    let sought: HashSet<&str> = words(line).collect();
+    let wanted: HashSet<&str> = words(line).collect();
     let mut best: Option<(usize, usize, usize)> = None;
     for (n, line) in bytes.lines().enumerate() {
         let found: HashSet<&str> = words(line).collect();
-        let shared = found.intersection(&sought).count();
-        let all = found.len() + sought.len();
-        // 2 · shared / all is 1 where they are the same.
+        let shared = found.intersection(&wanted).count();
+        let all = found.len() + wanted.len();
+        // 2 · shared / all is 1 if both have the same words.
         if 4 * shared >= all
             && shared > 0
             && best.is_none_or(|(_, most, of)| shared * of > most * all)
@@ -110,24 +114,24 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
 }
 
-/// Where a text stands when white space is left out of account.
-fn same_but_for_blanks(bytes: &str, text: &str) -> Option<Range<usize>> {
-    let sought = squeezed(text);
-    if sought.is_empty() {
+/// Finds a text, ignoring white space.
+fn find_ignoring_blanks(bytes: &str, text: &str) -> Option<Range<usize>> {
+    let wanted = without_blanks(text);
+    if wanted.is_empty() {
         return None;
     }
-    let at = memmem::find(squeezed(bytes).as_bytes(), sought.as_bytes())?;
-    Some(unsqueezed(bytes, at, sought.len()))
+    let at = memmem::find(without_blanks(bytes).as_bytes(), wanted.as_bytes())?;
+    Some(range_with_blanks(bytes, at, wanted.len()))
 }
 
-fn squeezed(text: &str) -> String {
-    text.chars().filter(|c| !is_left_out(*c)).collect()
+fn without_blanks(text: &str) -> String {
+    text.chars().filter(|c| !is_blank(*c)).collect()
 }
 
-/// Where that part of the squeezed text stands in `text`; it is not empty.
-fn unsqueezed(text: &str, at: usize, length: usize) -> Range<usize> {
+/// Converts a range of the text without blanks, which is not empty, to a range of `text`.
+fn range_with_blanks(text: &str, at: usize, length: usize) -> Range<usize> {
     let (mut seen, mut begin, mut end) = (0, 0, text.len());
-    for (n, c) in text.char_indices().filter(|(_, c)| !is_left_out(*c)) {
+    for (n, c) in text.char_indices().filter(|(_, c)| !is_blank(*c)) {
         if seen == at {
             begin = n;
         }
@@ -140,8 +144,8 @@ fn unsqueezed(text: &str, at: usize, length: usize) -> Range<usize> {
     begin..end
 }
 
-/// White space, and what cannot be seen.
-fn is_left_out(c: char) -> bool {
+/// Whether a character is white space or invisible.
+fn is_blank(c: char) -> bool {
     c.is_whitespace() || is_hazard(c)
 }
 

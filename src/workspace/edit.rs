@@ -1,38 +1,37 @@
-//! Line edits as a pure function of bytes: the file keeps its line endings and whether its last
-//! line ends in a newline.
+//! Line edits as a pure function of bytes. The file keeps its line endings, and whether its last line ends in a newline.
 
 use memchr::{memchr_iter, memmem};
 
 use super::bom;
-use super::lines::Lines;
+use super::lines::FileLines;
 use crate::protocol::{Likeness, Replacement};
 
-/// So many lines are told of a text that occurs more than once.
-pub(super) const TOLD: usize = 10;
+/// The most lines that are reported for a text that occurs more than once.
+pub(super) const REPORTED: usize = 10;
 
 /// A file after an edit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Edited {
-    /// All of its bytes.
+    /// The new content.
     pub bytes: Vec<u8>,
-    /// The lines that were there, each with a line feed.
+    /// The replaced lines, each with a line feed.
     pub replaced: Vec<u8>,
-    /// How many lines were put in.
+    /// The number of inserted lines.
     pub inserted: usize,
-    /// How many lines it has now.
+    /// The file's number of lines after the edit.
     pub total: usize,
 }
 
-/// Replaces lines `start` to `end` (from 1, both included) of `old` by the whole lines of `with`
-/// (each ending in `\n`). The new lines end as the first replaced one does, and the mark of a file's
-/// encoding (U+FEFF) stays before its first line.
+/// Replaces lines `start` to `end` (from 1, both included) of `old` by the lines of `with`, each of which ends in
+/// `\n`. The new lines get the line ending of the first replaced one. A byte order mark (U+FEFF) stays before the
+/// first line.
 ///
 /// # Errors
-/// The number of lines that `old` has, where the range does not lie within them.
+/// The range is not within the file: its number of lines.
 pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result<Edited, usize> {
     let (mark, old) = bom::split(old);
     let with = if mark.is_empty() || start > 1 { with } else { bom::without(with) };
-    let mut lines = Lines::of(old);
+    let mut lines = FileLines::of(old);
     let total = lines.count();
     if start == 0 || start > end || end > total {
         return Err(total);
@@ -44,58 +43,50 @@ pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result
     Ok(Edited { bytes: [mark, &lines.into_bytes()].concat(), replaced, inserted, total })
 }
 
-/// Why nothing was replaced.
+/// The reason why nothing was replaced. `n` is the number of the replacement, from 0.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Unfound {
-    /// Replacement `n`, from 0, has no text to search for.
-    Empty {
-        /// Which.
+pub(super) enum EditError {
+    /// The text to search for is empty.
+    Empty { n: usize },
+    /// The text does not occur.
+    NotFound { n: usize },
+    /// The text occurs more than once.
+    NotUnique {
         n: usize,
-    },
-    /// Its text stands nowhere.
-    Nowhere {
-        /// Which.
-        n: usize,
-    },
-    /// Its text stands in more than one place.
-    Often {
-        /// Which.
-        n: usize,
-        /// The first [`TOLD`] lines, from 1, that it begins on, as they are in the file; None for one
-        /// that an edit before it put in.
+        /// The first [`REPORTED`] lines of the file, from 1, at which it begins; None for a line that a previous edit
+        /// inserted.
         lines: Vec<Option<usize>>,
-        /// How often it stands there.
+        /// The number of occurrences counted.
         count: usize,
-        /// Whether that is all; else it was counted no further, since that would be too much work.
+        /// Whether all were counted; false if counting more would have been too much work.
         all: bool,
-        /// What was left out of account; None for nothing.
+        /// The likeness that was used; None for an exact search.
         likeness: Option<Likeness>,
     },
-    /// All of them together would look at and move too many bytes.
+    /// All edits together would read and move too many bytes.
     TooMuch,
 }
 
-/// Replaces the first occurrence of each text by another, in order, each in what the ones before it
-/// made. Taken literally: there are no patterns, and nothing of the new text is looked at. At most
-/// `limit` bytes are looked at, moved and put in by all of them together, and as many as one of them
-/// looks at before that is known.
+/// Replaces the first occurrence of each text by another, in order, each in the result of the previous one. The texts
+/// are literal, not patterns. All replacements together may read, move and insert `limit` bytes; the last search may
+/// exceed that.
 ///
 /// # Errors
-/// Where a text is not found, or that is too little.
-pub fn replace_first(
+/// A text is not found, or the limit is exceeded.
+pub(super) fn replace_first(
     old: &[u8],
     replacements: &[Replacement],
     limit: u64,
-) -> Result<Vec<u8>, Unfound> {
+) -> Result<Vec<u8>, EditError> {
     let mut bytes = old.to_vec();
     let mut left = limit;
-    let mut spend = |n: usize| -> Result<(), Unfound> {
-        left = left.checked_sub(n as u64).ok_or(Unfound::TooMuch)?;
+    let mut spend = |n: usize| -> Result<(), EditError> {
+        left = left.checked_sub(n as u64).ok_or(EditError::TooMuch)?;
         Ok(())
     };
     for (n, Replacement { old, new }) in replacements.iter().enumerate() {
         let found = memmem::find(&bytes, old.as_bytes()).filter(|_| !old.is_empty());
-        let Some(at) = found else { return Err(Unfound::Nowhere { n }) };
+        let Some(at) = found else { return Err(EditError::NotFound { n }) };
         let end = at + old.len();
         spend(end)?;
         spend(new.len())?;
@@ -111,7 +102,7 @@ pub fn replace_first(
     Ok(bytes)
 }
 
-/// How many lines `bytes` holds; a last line without a newline counts.
+/// Counts the lines. A last line without a newline counts.
 pub fn count_lines(bytes: &[u8]) -> usize {
     memchr_iter(b'\n', bytes).count() + usize::from(!bytes.is_empty() && !bytes.ends_with(b"\n"))
 }
@@ -161,7 +152,7 @@ mod tests {
             replace_first(b"a.c abc abc", &replacements, 1000)
                 .map(|new| String::from_utf8(new).unwrap())
         };
-        let not_found = |n| Err(Unfound::Nowhere { n });
+        let not_found = |n| Err(EditError::NotFound { n });
         assert_eq!(edit(&[("abc", "$& \\1 ")]).unwrap(), "a.c $& \\1  abc");
         assert_eq!(edit(&[("a.c", "x")]).unwrap(), "x abc abc");
         assert_eq!(edit(&[("abc", "y"), ("y ", "z"), ("abc", "")]).unwrap(), "a.c z");
@@ -185,12 +176,12 @@ mod tests {
         let cost = edits.iter().map(|(_, cost)| cost).sum();
         assert_eq!(replace_first(b"abcd e", &all, cost).unwrap(), b"aBBCd ");
         for n in 0..cost {
-            assert_eq!(replace_first(b"abcd e", &all, n), Err(Unfound::TooMuch));
+            assert_eq!(replace_first(b"abcd e", &all, n), Err(EditError::TooMuch));
         }
         // A small file that the first edit makes large.
         let mut many = vec![replacement("a", &format!("{}z", "a".repeat(10_000)))];
         many.extend((0..4_000).map(|_| replacement("z", "zz")));
-        assert_eq!(replace_first(b"a", &many, 4_000 * 10_000), Err(Unfound::TooMuch));
+        assert_eq!(replace_first(b"a", &many, 4_000 * 10_000), Err(EditError::TooMuch));
         assert_eq!(replace_first(b"a", &many, 4_000 * 20_000).unwrap().len(), 14_001);
     }
 

@@ -1,4 +1,4 @@
-//! The lines of a file around some places in it, numbered and bounded. Pure.
+//! Extracts numbered lines of a file around some places, within limits. Pure.
 
 use memchr::memchr_iter;
 
@@ -8,11 +8,11 @@ use crate::protocol::Excerpt;
 /// How many lines are shown before and after a place.
 const AROUND: usize = 3;
 
-/// A place in a file: its first line, from 1, and how many lines it has; with none, between lines.
+/// A place in a file: its first line, from 1, and its number of lines. A place with 0 lines is between lines.
 pub(super) type Place = (usize, usize);
 
-/// The lines at `places` and a few around each. Of a place that has more than `whole` lines both ends
-/// are shown; of many places the first, as far as there is room.
+/// The lines at `places` and a few lines around each. A place with more than `whole` lines is shown only at its
+/// beginning and end. If there is no room for all places, the first are shown.
 pub(super) fn around(bytes: &[u8], places: &[Place], whole: usize) -> Excerpt {
     let mut places = places.to_vec();
     places.sort_unstable();
@@ -28,7 +28,7 @@ pub(super) fn around(bytes: &[u8], places: &[Place], whole: usize) -> Excerpt {
         } else {
             [(begin, end), (1, 0)]
         };
-        // What the place before has shown is not shown twice.
+        // Lines shown for the place before are not repeated.
         let shown = wanted.last().map_or(0, |(_, end)| *end);
         let parts = parts.map(|(begin, end)| (begin.max(shown + 1), end));
         let lines = parts.iter().map(|(begin, end)| (end + 1).saturating_sub(*begin)).sum();
@@ -42,7 +42,7 @@ pub(super) fn around(bytes: &[u8], places: &[Place], whole: usize) -> Excerpt {
     Excerpt { lines: numbered(bytes, &wanted), more }
 }
 
-/// These lines, which are ranges (both ends included) in order.
+/// The lines in some sorted ranges, which include both ends, with their numbers.
 fn numbered(bytes: &[u8], wanted: &[(usize, usize)]) -> Vec<(usize, String)> {
     let mut wanted = wanted.iter().copied().peekable();
     let mut lines = Vec::new();
@@ -54,15 +54,15 @@ fn numbered(bytes: &[u8], wanted: &[(usize, usize)]) -> Vec<(usize, String)> {
         if *first <= number && (begin < end || end < bytes.len()) {
             let line = &bytes[begin..end];
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            lines.push((number, text_of(line)));
+            lines.push((number, shortened(line)));
         }
         begin = end + 1;
     }
     lines
 }
 
-fn text_of(line: &[u8]) -> String {
-    // As many bytes as the characters of a line can take, and some, so that it is seen to be longer.
+fn shortened(line: &[u8]) -> String {
+    // The most bytes that the shown characters can take, and some more to notice a longer line.
     const MOST: usize = 8 * Excerpt::LENGTH;
     match line.len() {
         ..=MOST => Excerpt::line(&String::from_utf8_lossy(line)),

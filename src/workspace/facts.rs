@@ -1,39 +1,42 @@
-//! Facts about the path of an operation before it is carried out, and complete contents of files.
+//! Facts about the path of an operation before it is carried out, and complete file contents.
 
 use super::Contents;
-use super::locate::{FinalLink, LocatedEntry, Location, is_own_state};
+use super::locate::{FinalLink, LocatedEntry, PathLocation, is_own_state};
 use super::overlay::Overlay;
 use crate::protocol::operations::Encoding;
-use crate::protocol::{Detail, Digest, Failure, Look, Operation, RelPath};
+use crate::protocol::{Detail, Digest, Failure, Operation, PathFacts, RelPath};
 use crate::text;
 
 impl Overlay<'_> {
     /// Facts about the path of a file operation; None for other operations.
-    pub fn look(&self, operation: &Operation) -> Option<Look> {
+    pub fn path_facts(&self, operation: &Operation) -> Option<PathFacts> {
         if let Operation::Move { path, to } = operation {
-            return Some(self.look_at_move(path, to));
+            return Some(self.move_facts(path, to));
         }
         let (path, last) = path_of(operation)?;
         let location = match self.resolve(path, last) {
             Ok(location) => location,
-            // Nobody can approve access to deaddrop's own state.
+            // Access to deaddrop's own state cannot be approved.
             Err(failure) if is_own_state(&failure) => {
-                return Some(Look::default());
+                return Some(PathFacts::default());
             }
             Err(_) => {
-                // A link can lead to a folder, whose contents are used.
-                let real = Some(operation).filter(|operation| is_of_folders(operation));
-                return Some(self.looked(path, real.and_then(|one| self.place_of(one)), None));
+                // A listing or search follows a link to a folder.
+                let follows =
+                    matches!(operation, Operation::List { .. } | Operation::Search { .. });
+                let real = if follows { self.resolved_path(operation) } else { None };
+                return Some(self.facts_of(path, real, None));
             }
         };
         let size = self.size_at(&location);
-        let is_obeyed = changed_by(operation).is_some() && self.is_obeyed(&location);
-        let look = self.looked(path, Some(location.real), size);
-        Some(Look { protected: look.protected || is_obeyed, ..look })
+        let configures_git =
+            changed_by(operation).is_some() && self.git_configuration_at(&location).is_some();
+        let facts = self.facts_of(path, Some(location.real), size);
+        Some(PathFacts { protected: facts.protected || configures_git, ..facts })
     }
 
     /// The digest of the content that a file operation would change. An approval is bound to it.
-    pub fn standing(&self, operation: &Operation) -> Option<Digest> {
+    pub fn content_digest(&self, operation: &Operation) -> Option<Digest> {
         let (path, last) = changed_by(operation)?;
         let location = self.resolve(path, last).ok()?;
         match location.found.as_ref()? {
@@ -42,20 +45,20 @@ impl Overlay<'_> {
             LocatedEntry::OnDisk(found)
                 if found.is_dir() && matches!(operation, Operation::Move { .. }) =>
             {
-                Some(self.workspace.below(&location.real).ok()?.digest)
+                Some(self.workspace.folder_contents(&location.real).ok()?.digest)
             }
             LocatedEntry::File | LocatedEntry::OnDisk(_) => self.digest(path, &location).ok()?,
         }
     }
 
-    fn looked(&self, path: &RelPath, real: Option<RelPath>, size: Option<u64>) -> Look {
-        let is_protected = |path: &RelPath| self.workspace.protected.name_in(path).is_some();
+    fn facts_of(&self, path: &RelPath, real: Option<RelPath>, size: Option<u64>) -> PathFacts {
+        let is_protected = |path: &RelPath| self.workspace.has_protected_name(path);
         let protected = is_protected(path) || real.as_ref().is_some_and(is_protected);
-        Look { real, size, protected, moved: None }
+        PathFacts { real, size, protected, moved: None }
     }
 
     /// The size of the regular file at a location; None if there is none.
-    pub(super) fn size_at(&self, location: &Location) -> Option<u64> {
+    pub(super) fn size_at(&self, location: &PathLocation) -> Option<u64> {
         match location.found.as_ref()? {
             LocatedEntry::OnDisk(found) => found.is_file().then(|| found.len()),
             LocatedEntry::File => Some(self.created(&location.real).len() as u64),
@@ -78,11 +81,6 @@ fn changed_by(operation: &Operation) -> Option<(&RelPath, FinalLink)> {
         | Operation::Run(_)
         | Operation::Done { .. } => None,
     }
-}
-
-/// Whether an operation reads the contents of folders.
-fn is_of_folders(operation: &Operation) -> bool {
-    matches!(operation, Operation::List { .. } | Operation::Search { .. })
 }
 
 /// The path of a file operation, and whether a link there is followed.

@@ -1,10 +1,10 @@
-//! Many folders of the workspace, one after another, by their paths.
+//! Opens many folders of the workspace by their paths.
 //!
-//! What looks at many paths must not go down from the root for each of them: in a chain of nested folders that
-//! takes quadratic time. A [`FolderCache`] goes on from the nearest folder above that it still has open.
+//! Opening each path from the root would take quadratic time in a chain of nested folders. A [`FolderCache`]
+//! continues from the nearest parent that it still has open.
 //!
-//! It lives no longer than one pass over the workspace, within which deaddrop itself moves no folders: a
-//! handle stays with its folder, wherever that goes.
+//! A cache is used for one pass over the workspace, in which deaddrop moves no folders: a handle stays valid when
+//! its folder is moved.
 
 use std::io;
 
@@ -14,19 +14,19 @@ use cap_std::fs::{Dir, Metadata};
 use super::Workspace;
 use super::names::{split, unescaped};
 
-/// So many folders are held open at the most.
-const HELD: usize = 64;
-/// So many bytes of a path are opened at once; the system takes less than 4,096.
+/// The most folders that are kept open.
+const MAX_OPEN: usize = 64;
+/// The longest part of a path that is opened at once, in bytes. The system's limit is 4,096.
 #[cfg(target_os = "linux")]
 const AT_ONCE: usize = 3_072;
 
-/// Opens folders by their paths without following links, and keeps some of those on the way to the last one.
+/// Opens folders by their paths without following links, and keeps some parents of the last one open.
 pub(super) struct FolderCache<'a> {
     root: &'a Dir,
-    /// The path of the deepest folder that is held.
+    /// The path of the deepest open folder.
     path: String,
-    /// Folders on the way there, the deepest last: where each one's path ends, and its handle.
-    held: Vec<(usize, Dir)>,
+    /// Open folders on this path, the deepest last: where the path of each ends, and its handle.
+    open: Vec<(usize, Dir)>,
     #[cfg(test)]
     opened: usize,
 }
@@ -36,7 +36,7 @@ impl<'a> FolderCache<'a> {
         Self {
             root: &workspace.root,
             path: String::new(),
-            held: Vec::new(),
+            open: Vec::new(),
             #[cfg(test)]
             opened: 0,
         }
@@ -45,28 +45,28 @@ impl<'a> FolderCache<'a> {
     /// The folder at an escaped path.
     ///
     /// # Errors
-    /// There is none, or a link is on the way.
+    /// There is none, or a component is a link.
     pub(super) fn folder(&mut self, path: &str) -> io::Result<&Dir> {
         let is_above = |above: &str| {
             path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        while self.held.last().is_some_and(|(end, _)| !is_above(&self.path[..*end])) {
-            self.held.pop();
+        while self.open.last().is_some_and(|(end, _)| !is_above(&self.path[..*end])) {
+            self.open.pop();
         }
-        let known = self.held.last().map_or(0, |(end, _)| *end);
+        let known = self.open.last().map_or(0, |(end, _)| *end);
         self.path.truncate(known);
         self.path.push_str(&path[known..]);
         let opened = self.open_rest();
-        let known = self.held.last().map_or(0, |(end, _)| *end);
+        let known = self.open.last().map_or(0, |(end, _)| *end);
         self.path.truncate(known);
         opened.map(|()| self.last())
     }
 
-    /// What stands at an escaped path, and the folder that holds it; the root holds itself.
+    /// The metadata of the entry at an escaped path, and its folder. The root's folder is itself.
     ///
     /// # Errors
-    /// Nothing does, or it cannot be looked at.
-    pub(super) fn stands_at(&mut self, path: &str) -> io::Result<(&Dir, Metadata)> {
+    /// There is no entry, or it cannot be inspected.
+    pub(super) fn entry(&mut self, path: &str) -> io::Result<(&Dir, Metadata)> {
         let (folder, name) = split(path);
         let folder = self.folder(folder)?;
         let found = match path {
@@ -76,45 +76,45 @@ impl<'a> FolderCache<'a> {
         Ok((folder, found))
     }
 
-    /// Whether this error of a look at a path says that nothing stands there: it is gone, or a folder on the
-    /// way is gone or is something else now, or no such name can be.
+    /// Whether an error for a path proves that it has no entry: the entry or a folder on the way is gone, the
+    /// folder is not a folder now, or the name is impossible.
     pub(super) fn proves_absence(&mut self, path: &str, error: &io::Error) -> bool {
         use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
         matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
             || self.is_behind_link(path)
     }
 
-    /// Whether a link stands in the place of a folder on the way to an escaped path.
+    /// Whether a folder on the way to an escaped path is a link.
     fn is_behind_link(&mut self, path: &str) -> bool {
         let Some((folder, _)) = path.rsplit_once('/') else { return false };
         if self.folder(folder).is_ok() {
             return false;
         }
-        // All before it could be opened, and is held.
+        // The folders before the link could be opened, and the last of them is still open.
         let rest = folder[self.path.len()..].trim_start_matches('/');
         let name = rest.split('/').next().unwrap_or_default();
         let found = self.last().symlink_metadata(unescaped(name));
         found.is_ok_and(|found| found.is_symlink())
     }
 
-    /// The last folder, for longer than this.
+    /// Converts the cache into the folder that was opened last.
     ///
     /// # Errors
-    /// There are too many open files.
+    /// Too many files are open.
     pub(super) fn into_last(mut self) -> io::Result<Dir> {
-        self.held.pop().map_or_else(|| self.root.try_clone(), |(_, folder)| Ok(folder))
+        self.open.pop().map_or_else(|| self.root.try_clone(), |(_, folder)| Ok(folder))
     }
 
-    /// The folder that was opened last; the root before there is one.
+    /// The folder that was opened last, or the root.
     pub(super) fn last(&self) -> &Dir {
-        self.held.last().map_or(self.root, |(_, folder)| folder)
+        self.open.last().map_or(self.root, |(_, folder)| folder)
     }
 
-    /// Opens what is left of the path: half of it at once, and half of the rest. So the way back up is held too,
-    /// the closer the more of it.
+    /// Opens the rest of the path: half of it at once, then half of the rest, and so on. So parents are kept open
+    /// too, more of them near the end.
     fn open_rest(&mut self) -> io::Result<()> {
         loop {
-            let known = self.held.last().map_or(0, |(end, _)| *end);
+            let known = self.open.last().map_or(0, |(end, _)| *end);
             let from = known + usize::from(known > 0);
             if from >= self.path.len() {
                 return Ok(());
@@ -125,14 +125,14 @@ impl<'a> FolderCache<'a> {
                 let least = from + (rest / 2).min(AT_ONCE);
                 let end = self.end_of_name(least);
                 if let Ok(folder) = linux::open_below(self.last(), &self.path[from..end]) {
-                    self.hold(end, folder);
+                    self.keep_open(end, folder);
                     continue;
                 }
             }
-            // Name by name: so an error is that of the name that it is about.
+            // Open name by name, so that an error is about that name.
             let end = self.end_of_name(from);
             let folder = self.last().open_dir_nofollow(unescaped(&self.path[from..end]))?;
-            self.hold(end, folder);
+            self.keep_open(end, folder);
         }
     }
 
@@ -141,16 +141,16 @@ impl<'a> FolderCache<'a> {
         end.map_or(self.path.len(), |length| within + length)
     }
 
-    /// Holds a folder. Where there are too many, every other one of those that are farther away goes.
-    fn hold(&mut self, end: usize, folder: Dir) {
-        if self.held.len() >= HELD {
+    /// Keeps a folder open. If too many are open, closes every other one in the half nearer to the root.
+    fn keep_open(&mut self, end: usize, folder: Dir) {
+        if self.open.len() >= MAX_OPEN {
             let mut n = 0;
-            self.held.retain(|_| {
+            self.open.retain(|_| {
                 n += 1;
-                n > HELD / 2 || n % 2 == 0
+                n > MAX_OPEN / 2 || n % 2 == 0
             });
         }
-        self.held.push((end, folder));
+        self.open.push((end, folder));
         #[cfg(test)]
         {
             self.opened += 1;
@@ -159,21 +159,20 @@ impl<'a> FolderCache<'a> {
 }
 
 impl Workspace {
-    /// A folder by its escaped path, reached without following links. For many of them there is
-    /// [`FolderCache`].
+    /// The folder at an escaped path, opened without following links. Use a [`FolderCache`] for many.
     pub(super) fn folder_at(&self, path: &str) -> io::Result<Dir> {
         let mut folders = FolderCache::new(self);
         folders.folder(path)?;
         folders.into_last()
     }
 
-    /// What stands at an escaped path, and the folder that holds it; the root holds itself.
+    /// The metadata of the entry at an escaped path, and its folder. The root's folder is itself.
     ///
     /// # Errors
-    /// Nothing does, or it cannot be looked at.
-    pub(super) fn stands_at(&self, path: &str) -> io::Result<(Dir, Metadata)> {
+    /// There is no entry, or it cannot be inspected.
+    pub(super) fn entry(&self, path: &str) -> io::Result<(Dir, Metadata)> {
         let mut folders = FolderCache::new(self);
-        let (_, found) = folders.stands_at(path)?;
+        let (_, found) = folders.entry(path)?;
         Ok((folders.into_last()?, found))
     }
 }
@@ -188,13 +187,12 @@ mod linux {
 
     use super::unescaped;
 
-    /// Opens a folder some levels below another. Where the system cannot do that, or there is something amiss
-    /// on the way, this fails.
+    /// Opens a folder some levels below another. Fails if the system cannot do that or the path has a problem.
     pub(super) fn open_below(folder: &Dir, path: &str) -> io::Result<Dir> {
         if path.split('/').any(|name| matches!(name, "" | "." | "..")) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // As cap-std opens folders: whoever may only search one gets through it.
+        // O_PATH, like cap-std, so that search permission is enough to pass through a folder.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let stays = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let opened = openat2(folder, unescaped(path), flags, Mode::empty(), stays)?;
@@ -236,14 +234,14 @@ mod tests {
         let numbers: Vec<u64> = (0..=5_000)
             .map(|n| {
                 let found = folders.folder(&path(n)).unwrap().dir_metadata().unwrap();
-                assert!(folders.held.len() <= HELD);
+                assert!(folders.open.len() <= MAX_OPEN);
                 found.ino()
             })
             .collect();
         for n in (0..=5_000).rev() {
             let found = folders.folder(&path(n)).unwrap().dir_metadata().unwrap();
             assert_eq!(found.ino(), numbers[n], "{n}");
-            assert!(folders.held.len() <= HELD);
+            assert!(folders.open.len() <= MAX_OPEN);
         }
         assert!(folders.opened <= 5_000 * 4, "{}", folders.opened);
         let there = workspace.folder_at(&path(5_000)).unwrap().dir_metadata().unwrap();

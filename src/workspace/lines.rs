@@ -1,22 +1,21 @@
-//! Lines of a file that are replaced by others: the file keeps its line endings, and whether its last line ends in a
-//! newline. Pure.
+//! Replaces lines of a file. The file keeps its line endings, and whether its last line ends in a newline. Pure.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memchr_iter;
 
-/// A file as lines whose endings are kept beside them.
-pub(super) struct Lines {
-    /// A line feed, then each line with one.
+/// The lines of a file, with their endings stored separately.
+pub(super) struct FileLines {
+    /// A line feed, then each line with a line feed.
     pub(super) text: Vec<u8>,
-    /// Whether a line ends in CRLF.
+    /// Whether each line ends in CRLF.
     crlf: Vec<bool>,
     /// Whether the last line has a line ending.
     ended: bool,
 }
 
-impl Lines {
+impl FileLines {
     pub(super) fn of(bytes: &[u8]) -> Self {
         let mut text = Vec::with_capacity(bytes.len() + 2);
         text.push(b'\n');
@@ -32,7 +31,7 @@ impl Lines {
         }
         let ended = begin == bytes.len();
         if !ended {
-            // What would follow it is told where that is needed.
+            // `replace` decides the ending of this line when it needs one.
             crlf.push(false);
             text.extend_from_slice(&bytes[begin..]);
             text.push(b'\n');
@@ -40,12 +39,11 @@ impl Lines {
         Self { text, crlf, ended }
     }
 
-    /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.crlf.len()
     }
 
-    /// So many lines from `line` on, as text with a line feed after each.
+    /// `count` lines from `line` on, each with a line feed.
     pub(super) fn part(&self, line: usize, count: usize) -> &[u8] {
         &self.text[self.range(line, count)]
     }
@@ -71,11 +69,11 @@ impl Lines {
         bytes
     }
 
-    /// Replaces `count` lines from `line` on, and tells by how many.
+    /// Replaces `count` lines from `line` on; returns the number of new lines.
     pub(super) fn replace(&mut self, line: usize, count: usize, new: &str) -> usize {
         let last = self.crlf.len() - 1;
         let crlf = match (self.ended, line == last) {
-            // The first line tells what would follow it, as it is now.
+            // A last line without an ending gets the ending of the first line.
             (false, true) => last > 0 && self.crlf[0],
             _ => self.crlf[line],
         };
@@ -83,16 +81,16 @@ impl Lines {
         if !new.is_empty() && !new.ends_with('\n') {
             new.to_mut().push('\n');
         }
-        let put = memchr_iter(b'\n', new.as_bytes()).count();
+        let inserted = memchr_iter(b'\n', new.as_bytes()).count();
         self.text.splice(self.range(line, count), new.bytes());
-        self.crlf.splice(line..line + count, std::iter::repeat_n(crlf, put));
-        // A last line that is empty and not ended is none, as it is for whoever reads the file anew.
+        self.crlf.splice(line..line + count, std::iter::repeat_n(crlf, inserted));
+        // An empty last line without an ending does not exist once the file is read again.
         if !self.ended && self.text.ends_with(b"\n\n") {
             self.text.pop();
             self.crlf.pop();
             self.ended = true;
         }
-        put
+        inserted
     }
 }
 

@@ -1,5 +1,5 @@
-//! What is in a folder, and below it, in a fixed order: links are what they are, and of deaddrop's own files none is
-//! named. Folders are opened relative to their parent's handle and never through a link.
+//! Lists the entries of a folder, and visits everything below it, in a fixed order. Links are not followed, and
+//! deaddrop's own files are left out. Folders are opened relative to their parent's handle.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -10,97 +10,96 @@ use std::sync::Arc;
 use cap_std::fs::Dir;
 
 use super::locate::{DiskLocation, FinalLink, failed};
-use super::walk::ignoring::{self, Budget, Rules};
+use super::walk::ignoring::{self, Budget, IgnoreRules};
 use super::walk::{EntryKind, FileType, Handle, may_be_folder};
 use super::{Workspace, process};
 use crate::protocol::{Failure, RelPath};
 
-/// Deeper folders are not looked at: each one on the way is held open.
-const DEPTH: usize = 200;
+/// The deepest level that is visited: each folder on the way is kept open.
+const MAX_DEPTH: usize = 200;
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// Its name, whatever its bytes.
+pub struct FolderEntry {
+    /// Its name, which can be any bytes.
     pub name: OsString,
-    /// Whether it is a folder itself, and no link to one.
+    /// Whether it is a folder; false for a link to one.
     pub is_dir: bool,
-    /// Its size in bytes, of a link its own; 0 for folders.
+    /// Its size in bytes; that of the link itself for a link, and 0 for a folder.
     pub size: u64,
-    /// When it was last written, in nanoseconds since 1970, if that can be told.
+    /// When it was last written, in nanoseconds since 1970, if known.
     pub written: Option<i128>,
 }
 
-/// What somebody named who wants to look below it, or at it.
+/// Where a listing or search begins.
 pub(super) enum ListRoot {
-    /// A folder, open, and its path from the root, free of links, with a `/` at the end; the root's is empty.
+    /// An open folder, and its path from the root without links, with a `/` at the end; empty for the root.
     Folder(Dir, String),
-    /// Something else that stands there.
+    /// Anything else.
     File(Box<DiskLocation>),
 }
 
-/// Which of the entries are visited.
+/// Which entries are visited.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryFilter {
     /// All.
     All,
-    /// All but git's own.
+    /// All except `.git`.
     WithoutGit,
-    /// Those that no ignore rules leave out, and nothing of git's own.
+    /// Those that are not ignored, except `.git`.
     NotIgnored,
 }
 
-/// What is visited.
+/// An entry that is visited.
 pub(super) enum Visited<'a> {
-    /// A folder, before what is in it.
+    /// A folder, before its entries.
     Folder(&'a str),
-    /// Something that is no folder.
-    File(FileEntry<'a>),
-    /// A folder, or something else, that cannot be looked at.
+    /// Anything but a folder.
+    File(VisitedFile<'a>),
+    /// An entry that cannot be inspected, or a folder that cannot be read.
     Unreadable(&'a str),
-    /// Something of deaddrop's own, which is not told what it is.
+    /// One of deaddrop's own files or folders, whose name stays hidden.
     OwnState,
 }
 
-/// Something that is no folder.
-pub(super) struct FileEntry<'a> {
+/// An entry that is not a folder.
+pub(super) struct VisitedFile<'a> {
     /// Its path from the root, as text.
     pub(super) path: &'a str,
-    /// The folder that holds it.
+    /// Its folder.
     pub(super) folder: &'a Handle,
-    /// Its name there.
+    /// Its name in the folder.
     pub(super) name: &'a [u8],
-    /// What it is.
     pub(super) kind: EntryKind,
-    /// Its size; of a link its own.
+    /// Its size; that of the link itself for a link.
     pub(super) size: u64,
 }
 
-/// Is given all that is visited, and may end it.
+/// Receives each entry, and can end the visit.
 pub(super) type Visit<'a> = &'a mut dyn FnMut(Visited<'_>) -> ControlFlow<()>;
 
-/// What stands in a folder under a name.
+/// The type of an entry.
 enum ChildEntry {
     Folder,
     File(EntryKind, u64),
-    /// It cannot be looked at, but for whether it is a folder.
+    /// It cannot be inspected; the value is whether it is a folder.
     Unreadable(bool),
     OwnState,
 }
 
 impl Workspace {
-    /// The entries of the folder that `path` names, or of the root, sorted by the bytes of their
-    /// names. Links on the way are followed within the workspace.
-    pub fn list(&self, path: Option<&RelPath>) -> Result<Vec<Entry>, Failure> {
+    /// The entries of a folder, or of the root, sorted by the bytes of their names. Links on the way are followed
+    /// within the workspace.
+    pub fn list(&self, path: Option<&RelPath>) -> Result<Vec<FolderEntry>, Failure> {
         self.list_up_to(path, usize::MAX)
     }
 
-    /// The same of `limit` entries at most, whichever the disk gives first.
+    /// The same, but only the first `limit` entries that the file system returns.
     pub(super) fn list_up_to(
         &self,
         path: Option<&RelPath>,
         limit: usize,
-    ) -> Result<Vec<Entry>, Failure> {
+    ) -> Result<Vec<FolderEntry>, Failure> {
         let fail = |e: io::Error| match path {
             Some(path) => failed("list", path, &e),
             None => Failure::execution(format!("Cannot list the root: {e}")),
@@ -113,11 +112,11 @@ impl Workspace {
                 None | Some(ChildEntry::OwnState) => continue,
                 Some(ChildEntry::Folder) => (true, 0),
                 Some(ChildEntry::File(_, size)) => (false, size),
-                // What is mounted there may not answer, and has its name all the same.
+                // A mount that does not respond is still listed by its name.
                 Some(ChildEntry::Unreadable(is_dir)) => (is_dir, 0),
             };
             let written = folder.stat(&name, true).ok().map(|(_, _, facts)| facts.written);
-            entries.push(Entry {
+            entries.push(FolderEntry {
                 name: OsStr::from_bytes(&name).to_owned(),
                 is_dir,
                 size,
@@ -128,33 +127,40 @@ impl Workspace {
         Ok(entries)
     }
 
-    /// What stands where a path leads, links resolved; None is the root.
-    pub(super) fn start(&self, path: Option<&RelPath>) -> Result<ListRoot, Failure> {
+    /// Resolves the path where a listing or search begins; None is the root.
+    pub(super) fn list_root(&self, path: Option<&RelPath>) -> Result<ListRoot, Failure> {
         let folder = || self.open_folder(path).map(|(dir, prefix)| ListRoot::Folder(dir, prefix));
         let Some(path) = path else { return folder() };
         match self.locate(path, FinalLink::Follow) {
             Ok(DiskLocation { found: None, .. }) => Err(self.as_is().nothing_at(path)),
             Ok(DiskLocation { found: Some(found), .. }) if found.is_dir() => folder(),
             Ok(spot) => Ok(ListRoot::File(Box::new(spot))),
-            // A link may lead to a folder that has no name of its own, such as the root.
+            // A link can lead to a folder without a path of its own, such as the root.
             Err(failure) => folder().map_err(|_| failure),
         }
     }
 
-    /// Visits what lies below a folder, in the order of paths; `prefix` is its path with a `/` at the end.
-    pub(super) fn each_below(&self, folder: &Dir, prefix: &str, which: EntryFilter, visit: Visit) {
-        let mut lister = Lister { workspace: self, which, budget: Budget::new(), buffer: buffer() };
-        let rules = match which {
+    /// Visits everything below a folder, in the order of paths; `prefix` is its path with a `/` at the end.
+    pub(super) fn visit_below(
+        &self,
+        folder: &Dir,
+        prefix: &str,
+        filter: EntryFilter,
+        visit: Visit,
+    ) {
+        let mut lister =
+            Lister { workspace: self, filter, budget: Budget::new(), buffer: buffer() };
+        let rules = match filter {
             EntryFilter::All | EntryFilter::WithoutGit => None,
             EntryFilter::NotIgnored => lister.rules_above(prefix),
         };
         let _ = match Handle::root(folder) {
             Ok(folder) => lister.folder(&folder, prefix, rules.as_ref(), 0, visit),
-            Err(_) => visit(Visited::Unreadable(named(prefix))),
+            Err(_) => visit(Visited::Unreadable(shown_folder(prefix))),
         };
     }
 
-    /// What stands in a folder under a name; None where it is gone meanwhile.
+    /// The type of an entry of a folder; None if it is gone.
     fn child(
         &self,
         folder: &Handle,
@@ -174,7 +180,7 @@ impl Workspace {
         }
     }
 
-    /// Whether an entry of the folder `prefix` is deaddrop's own, by its path or by its device and inode.
+    /// Whether an entry of the folder `prefix` is deaddrop's own, by its path or its device and inode.
     fn is_own(&self, prefix: &str, name: &[u8], id: (u64, u64)) -> bool {
         let is_there = |own: &RelPath| {
             own.as_str().as_bytes().strip_prefix(prefix.as_bytes()).is_some_and(|own| own == name)
@@ -185,21 +191,25 @@ impl Workspace {
 
 struct Lister<'a> {
     workspace: &'a Workspace,
-    which: EntryFilter,
+    filter: EntryFilter,
     budget: Budget,
     buffer: Vec<u8>,
 }
 
 impl Lister<'_> {
-    /// The rules of the folders above one. Who names a folder that they leave out means it.
-    fn rules_above(&mut self, prefix: &str) -> Option<Arc<Rules>> {
+    /// The ignore rules of the folders above one. None if they ignore the folder itself: a folder that a request
+    /// names is listed completely.
+    fn rules_above(&mut self, prefix: &str) -> Option<Arc<IgnoreRules>> {
         let mut folder = Handle::root(&self.workspace.root).ok()?;
         let (mut at, mut rules) = (0, None);
         for name in prefix.split_terminator('/') {
             let above = &prefix[..at];
             let entries = folder.entries(&mut self.buffer, usize::MAX).unwrap_or_default();
             rules = self.rules_in(&folder, above, rules.as_ref(), &entries).or(rules);
-            if rules.as_ref().is_some_and(|rules: &Arc<Rules>| rules.ignores(above, name, true)) {
+            if rules
+                .as_ref()
+                .is_some_and(|rules: &Arc<IgnoreRules>| rules.ignores(above, name, true))
+            {
                 return None;
             }
             folder = folder.child(name.as_bytes()).ok()?;
@@ -212,9 +222,9 @@ impl Lister<'_> {
         &self,
         folder: &Handle,
         prefix: &str,
-        above: Option<&Arc<Rules>>,
+        above: Option<&Arc<IgnoreRules>>,
         entries: &[(Vec<u8>, FileType)],
-    ) -> Option<Arc<Rules>> {
+    ) -> Option<Arc<IgnoreRules>> {
         let names = entries.iter().map(|(name, _)| name.as_slice());
         ignoring::here(prefix, above, names, &self.budget, |name| folder.read_small(name))
     }
@@ -223,16 +233,19 @@ impl Lister<'_> {
         &mut self,
         folder: &Handle,
         prefix: &str,
-        above: Option<&Arc<Rules>>,
+        above: Option<&Arc<IgnoreRules>>,
         depth: usize,
         visit: Visit,
     ) -> ControlFlow<()> {
-        let entries =
-            if depth > DEPTH { None } else { folder.entries(&mut self.buffer, usize::MAX).ok() };
-        let Some(mut entries) = entries else {
-            return visit(Visited::Unreadable(named(prefix)));
+        let entries = if depth > MAX_DEPTH {
+            None
+        } else {
+            folder.entries(&mut self.buffer, usize::MAX).ok()
         };
-        let own = match self.which {
+        let Some(mut entries) = entries else {
+            return visit(Visited::Unreadable(shown_folder(prefix)));
+        };
+        let own = match self.filter {
             EntryFilter::All | EntryFilter::WithoutGit => None,
             EntryFilter::NotIgnored => self.rules_in(folder, prefix, above, &entries),
         };
@@ -244,9 +257,9 @@ impl Lister<'_> {
             [name.as_slice(), if is_folder { b"/" } else { b"" }].concat()
         });
         for (name, kind) in &entries {
-            let is_gits = self.which != EntryFilter::All && name.eq_ignore_ascii_case(b".git");
+            let is_git = self.filter != EntryFilter::All && name.eq_ignore_ascii_case(b".git");
             let child =
-                if is_gits { None } else { self.workspace.child(folder, prefix, name, *kind) };
+                if is_git { None } else { self.workspace.child(folder, prefix, name, *kind) };
             let Some(child) = child else { continue };
             let is_folder = matches!(child, ChildEntry::Folder | ChildEntry::Unreadable(true));
             let text = String::from_utf8_lossy(name);
@@ -257,7 +270,7 @@ impl Lister<'_> {
             match child {
                 ChildEntry::OwnState => visit(Visited::OwnState)?,
                 ChildEntry::File(kind, size) => {
-                    visit(Visited::File(FileEntry { path: &path, folder, name, kind, size }))?;
+                    visit(Visited::File(VisitedFile { path: &path, folder, name, kind, size }))?;
                 }
                 ChildEntry::Unreadable(false) => visit(Visited::Unreadable(&path))?,
                 ChildEntry::Folder | ChildEntry::Unreadable(true) => {
@@ -279,8 +292,8 @@ impl Lister<'_> {
     }
 }
 
-/// A folder for a reader.
-fn named(prefix: &str) -> &str {
+/// The path of a folder for a reader.
+fn shown_folder(prefix: &str) -> &str {
     if prefix.is_empty() { "." } else { prefix }
 }
 
@@ -317,7 +330,7 @@ mod tests {
         (folder, workspace)
     }
 
-    fn names(listed: &[Entry]) -> Vec<&str> {
+    fn names(listed: &[FolderEntry]) -> Vec<&str> {
         listed.iter().map(|entry| entry.name.to_str().unwrap()).collect()
     }
 

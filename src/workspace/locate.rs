@@ -43,7 +43,7 @@ pub(super) struct DiskLocation {
 }
 
 /// A resolved path, possibly in an overlay.
-pub(super) struct Location {
+pub(super) struct PathLocation {
     /// The existing folders of the path, the root first; None for a folder that is only in the overlay.
     pub(super) folders: Vec<Option<Dir>>,
     missing: Vec<String>,
@@ -55,7 +55,7 @@ pub(super) struct Location {
 /// The result of resolving a path.
 pub(super) enum Arrival {
     /// A name in a folder.
-    At(Box<Location>),
+    At(Box<PathLocation>),
     /// A folder that a link leads to: its names from the root, with links resolved.
     Folder(Vec<String>),
 }
@@ -80,7 +80,7 @@ impl LocatedEntry {
     }
 }
 
-impl Location {
+impl PathLocation {
     /// The deepest existing folder, and the name in it, unless the folder is only in the overlay.
     pub(super) fn place(&self, path: &RelPath) -> Result<(&Dir, &str), Failure> {
         let folder = self.folders.last().and_then(Option::as_ref);
@@ -122,7 +122,7 @@ impl Workspace {
         missing: Vec<String>,
         name: String,
         found: Option<LocatedEntry>,
-    ) -> Result<Location, Failure> {
+    ) -> Result<PathLocation, Failure> {
         let names = held.iter().map(|(name, _)| name).chain(&missing).chain([&name]);
         let real = names.map(String::as_str).collect::<Vec<_>>().join("/");
         // A link's target can contain names that no reply can express.
@@ -142,7 +142,7 @@ impl Workspace {
         }
         let root = self.root.try_clone().map_err(|e| failed("open", path, &e))?;
         let folders = std::iter::once(Some(root)).chain(held.into_iter().map(|(_, dir)| dir));
-        Ok(Location { folders: folders.collect(), missing, name, real, found })
+        Ok(PathLocation { folders: folders.collect(), missing, name, real, found })
     }
 
     /// Whether a real path is part of deaddrop's own state.
@@ -174,7 +174,7 @@ impl Workspace {
 
 impl Overlay<'_> {
     /// Resolves `path` in the overlay.
-    pub(super) fn resolve(&self, path: &RelPath, last: FinalLink) -> Result<Location, Failure> {
+    pub(super) fn resolve(&self, path: &RelPath, last: FinalLink) -> Result<PathLocation, Failure> {
         match self.walk_to(path, last)? {
             Arrival::At(location) => Ok(*location),
             Arrival::Folder(_) => Err(is_folder(path)),
@@ -187,14 +187,14 @@ impl Overlay<'_> {
         path: &RelPath,
         last: FinalLink,
         permit: bool,
-    ) -> Result<Location, Failure> {
+    ) -> Result<PathLocation, Failure> {
         if !permit {
             self.workspace.refuse_protected(path, path)?;
         }
         let location = self.resolve(path, last)?;
         if !permit {
             self.workspace.refuse_protected(path, &location.real)?;
-            self.refuse_obeyed(path, &location)?;
+            self.refuse_git_configuration(path, &location)?;
         }
         Ok(location)
     }
@@ -202,7 +202,7 @@ impl Overlay<'_> {
     /// Resolves `path` component by component.
     pub(super) fn walk_to(&self, path: &RelPath, last: FinalLink) -> Result<Arrival, Failure> {
         let workspace = self.workspace;
-        let arrived = |location: Result<Location, Failure>| {
+        let arrived = |location: Result<PathLocation, Failure>| {
             location.map(|location| Arrival::At(Box::new(location)))
         };
         let mut todo: VecDeque<String> = path.components().map(str::to_owned).collect();
@@ -216,7 +216,8 @@ impl Overlay<'_> {
             let here = held.last().map_or(Some(&workspace.root), |(_, dir)| dir.as_ref());
             let at_end = todo.is_empty();
             let cover = self.cover(|| joined(&held, &name));
-            let Some(found) = look(here, &name, cover).map_err(|e| failed("look at", path, &e))?
+            let Some(found) =
+                inspect(here, &name, cover).map_err(|e| failed("inspect", path, &e))?
             else {
                 let mut missing: Vec<String> = std::iter::once(name).chain(todo).collect();
                 if missing.iter().any(|part| part == "..") {
@@ -291,7 +292,11 @@ impl Overlay<'_> {
 }
 
 /// The entry `name` in the folder `here`, as seen through the overlay's `cover`.
-fn look(here: Option<&Dir>, name: &str, cover: Option<Cover>) -> io::Result<Option<LocatedEntry>> {
+fn inspect(
+    here: Option<&Dir>,
+    name: &str,
+    cover: Option<Cover>,
+) -> io::Result<Option<LocatedEntry>> {
     let on_disk = match (here, cover) {
         (_, Some(Cover::File)) => return Ok(Some(LocatedEntry::File)),
         (_, Some(Cover::Gone)) | (None, None) => return Ok(None),

@@ -13,7 +13,7 @@ const SEARCHED_NAMES: usize = 2_000;
 
 /// The kind of entry that is needed at a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Needed {
+pub(super) enum Needed {
     File,
     Folder,
     /// Either.
@@ -48,14 +48,9 @@ impl Overlay<'_> {
         }
     }
 
-    /// The folder that was probably meant by a missing path.
-    pub(super) fn guess_folder(&self, path: &RelPath) -> Option<RelPath> {
-        self.guess(path, Needed::Folder)
-    }
-
     /// The entry that was probably meant by a path: the end of the path, an entry elsewhere with the same name, or one
     /// in the same folder with a similar name.
-    fn guess(&self, path: &RelPath, needed: Needed) -> Option<RelPath> {
+    pub(super) fn guess(&self, path: &RelPath, needed: Needed) -> Option<RelPath> {
         let is_there = |path: &RelPath| {
             let location = self.resolve(path, FinalLink::Follow).ok();
             let found = location.and_then(|location| location.found);
@@ -71,7 +66,7 @@ impl Overlay<'_> {
         let mut found: Vec<RelPath> = Vec::new();
         let own = split(path.as_str()).0;
         let mut left = SEARCHED_NAMES;
-        // The path's own folder first, since it can be deep.
+        // Search the path's own folder first, since it can be deep.
         let mut folders = VecDeque::from([own.to_owned()]);
         folders.extend((!own.is_empty()).then(String::new));
         while let Some(folder) = folders.pop_front().filter(|_| left > 0) {

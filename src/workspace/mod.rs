@@ -1,7 +1,7 @@
-//! The workspace: the one folder whose files replies may touch, and the ONLY toucher of them.
+//! The workspace: the only folder whose files replies may access. No other module accesses them.
 //!
-//! Everything goes through one handle on its root, so that confinement does not depend on paths
-//! staying what they were. deaddrop's own state is out of reach wherever it lies, also inside.
+//! Everything goes through one handle on the root, so confinement does not depend on paths that can change.
+//! deaddrop's own state cannot be accessed, even inside the workspace.
 
 mod bom;
 mod changing;
@@ -20,8 +20,8 @@ mod modes;
 mod moving;
 mod names;
 pub mod overlay;
+pub mod overview;
 pub mod part;
-pub mod picture;
 mod plan;
 mod process;
 pub(crate) mod products;
@@ -45,12 +45,12 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt};
 
 use crate::error::{Error, Result};
-pub use crate::protocol::Look;
-use crate::protocol::{Failure, Lines, Mistake, RelPath, elision};
+pub use crate::protocol::PathFacts;
+use crate::protocol::{Failure, LineRange, Mistake, RelPath, elision};
 use crate::secrets;
 use crate::text::visible_line;
 pub use changing::changed;
-pub use list::Entry;
+pub use list::FolderEntry;
 use locate::failed;
 pub(crate) use locate::is_folder;
 pub use moving::{MOVED_FILES, MovePlan};
@@ -58,15 +58,15 @@ pub use names::unescaped;
 use overlay::Overlay;
 pub use plan::Plan;
 use protected::ProtectedNames;
-pub use search::{Terms, check};
+pub use search::{SearchOptions, check_pattern};
 pub use tree::lines_of;
 use walk::Walk;
 
-/// How much of a file an outbox shows, in bytes.
+/// The most bytes of a file that an outbox shows.
 pub const READ_LIMIT: u64 = 200_000;
-/// How many bytes of files are given that are read in their place, in one turn.
+/// The most bytes of complete file contents that one turn returns.
 pub const READ_ROOM: u64 = 1_000_000;
-/// The largest file that an edit reads, in bytes.
+/// The size of the largest file that can be edited, in bytes.
 pub const EDIT_LIMIT: u64 = 64 << 20;
 
 /// A handle on the workspace's root.
@@ -75,44 +75,43 @@ pub struct Workspace {
     root: Dir,
     /// The root's canonical path.
     path: PathBuf,
-    /// deaddrop's own files and folders, where they lie inside the workspace.
+    /// deaddrop's own files and folders inside the workspace.
     state: Vec<RelPath>,
-    /// The same by device and inode, for those that exist.
+    /// The device and inode of those that exist.
     state_ids: Vec<(u64, u64)>,
-    /// What only the person may write.
+    /// The names that only the person may write.
     protected: ProtectedNames,
-    /// Whether what git obeys outside of `.git` is the person's alone too.
-    git_obeys: bool,
-    /// The repositories that the last walk found.
+    /// Whether files outside `.git` that configure git are protected, too.
+    protects_git: bool,
+    /// The repositories found by the last walk.
     repositories: Mutex<Option<repository::FoundRepositories>>,
 }
 
-/// What was read of a file.
+/// The bytes read from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
-    /// Where it really stands: links on the way are resolved.
+    /// The path with all links resolved.
     pub path: RelPath,
-    /// Its bytes, or its first ones where it is longer than was asked for.
+    /// All bytes, or the first ones if the file is longer than the limit.
     pub bytes: Vec<u8>,
     /// The size of the whole file.
     pub size: u64,
-    /// Which lines these are, where a part of it was asked for.
-    pub lines: Option<Lines>,
+    /// The range of lines, if a part was requested.
+    pub lines: Option<LineRange>,
 }
 
 impl Workspace {
-    /// Opens the folder at `path`. `state` are the files and folders of deaddrop itself, which are
-    /// never read, listed or written here; they may lie anywhere and need not exist. What has one
-    /// of the `protected` names, at any depth, is read and listed, but never written.
+    /// Opens the folder at `path`. The files and folders in `state` are deaddrop's own: they are never read,
+    /// listed or written; they can be anywhere and need not exist. Entries with a `protected` name, at any
+    /// depth, can be read and listed, but never written.
     pub fn open(path: &Path, state: &[PathBuf], protected: &[String]) -> Result<Self> {
         let fail = |e| Error::io("open the workspace", path, e);
         let path = path.canonicalize().map_err(fail)?;
         let root = Dir::open_ambient_dir(&path, ambient_authority()).map_err(fail)?;
         let mut inside = Vec::new();
         let mut state_ids = Vec::new();
-        // A place that is a link is state under its own name too: whoever removed the link could
-        // put something else there.
-        let named = state.iter().map(|place| by_name(place));
+        // If a state path is a link, the link itself is state, too: otherwise it could be replaced.
+        let named = state.iter().map(|place| canonical_folder(place));
         for place in state.iter().map(|place| canonical(place)).chain(named) {
             if path.starts_with(&place) {
                 return Err(Error::config(
@@ -124,7 +123,7 @@ impl Workspace {
                 ));
             }
             let Ok(below) = place.strip_prefix(&path) else { continue };
-            // By identity also where no reply could spell the name.
+            // The identity also covers names that no reply can spell.
             if let Ok(found) = root.symlink_metadata(below) {
                 state_ids.push((found.dev(), found.ino()));
             }
@@ -135,12 +134,12 @@ impl Workspace {
             }
         }
         let protected = ProtectedNames::new(protected);
-        let git_obeys = protected.name_of(".git").is_some();
+        let protects_git = protected.name_of(".git").is_some();
         let repositories = Mutex::default();
-        Ok(Self { repositories, git_obeys, root, path, state: inside, state_ids, protected })
+        Ok(Self { repositories, protects_git, root, path, state: inside, state_ids, protected })
     }
 
-    /// Whether the folder that is open is still the one under that path.
+    /// Whether the open folder is still at its path.
     pub fn is_current(&self) -> bool {
         let there = Dir::open_ambient_dir(&self.path, ambient_authority());
         match (there.and_then(|dir| dir.dir_metadata()), self.root.dir_metadata()) {
@@ -149,7 +148,7 @@ impl Workspace {
         }
     }
 
-    /// The names that only the person may write, as they wrote them.
+    /// The names that only the person may write, as in the settings.
     pub fn protected_names(&self) -> impl Iterator<Item = &str> {
         self.protected.names()
     }
@@ -159,12 +158,12 @@ impl Workspace {
         &self.path
     }
 
-    /// The workspace without any changes that were not made.
+    /// The workspace as an overlay without planned changes.
     pub fn as_is(&self) -> Overlay<'_> {
         Overlay::new(self)
     }
 
-    /// Reads a regular file, at most its first `limit` bytes. Never blocks.
+    /// Reads up to `limit` bytes of a regular file. Never blocks.
     pub fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
         self.as_is().read(path, limit)
     }
@@ -174,36 +173,30 @@ impl Workspace {
         walk::walk(self, None, None)
     }
 
-    /// Lists every file that holds secrets by its nature, also where it is ignored among others.
+    /// Lists every file whose name suggests that it contains secrets, including ignored ones.
     pub fn walk_for_secrets(&self) -> Result<Walk> {
         walk::walk(self, None, Some(secrets::is_secret_text_file))
     }
-
-    /// Counts what is in the folders that a walk left out, up to a bound, and looks at which folders git
-    /// tracks files in, of those that may be build products.
-    pub fn count_ignored(&self, walk: &mut Walk) {
-        walk::count(self, walk);
-    }
 }
 
-/// Fails where a line of the new content stands for others that the file would lose.
-pub(crate) fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failure> {
+/// Fails if a line of the new content is a placeholder for lines that the file would lose.
+pub(crate) fn refuse_elided_content(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failure> {
     let Ok(new) = std::str::from_utf8(new) else { return Ok(()) };
     let Some((_, line, text)) = elision::left_out([(new, old)], old, path) else { return Ok(()) };
-    let instead = "Send all of the file, or an edit of the lines that change (where it is meant as it is, write it with a command)";
+    let instead = "Send all of the file, or an edit of the lines that change (if it is meant literally, write it with a command)";
     Err(lines_left_out(path, &format!("Line {line} of the new content"), text, instead))
 }
 
-/// What is said where `which` line, of this text, stands for others that the file at `path` would lose;
-/// `instead`: what to do.
+/// The failure for a line of an edit, described by `which`, whose `text` is a placeholder for lines that the
+/// file would lose. `instead` says what to do.
 fn lines_left_out(path: &RelPath, which: &str, text: &str, instead: &str) -> Failure {
     let loses = elision::loses(text, path.as_str(), instead);
     Failure::execution(format!("{which}, `{}`, {loses}", visible_line(text)))
         .as_a(Mistake::LinesLeftOut)
 }
 
-/// Fails where a file of this size is too large to be edited.
-pub(crate) fn editable(path: &RelPath, size: u64) -> Result<(), Failure> {
+/// Fails if a file is too large to be edited.
+pub(crate) fn check_edit_size(path: &RelPath, size: u64) -> Result<(), Failure> {
     if size <= EDIT_LIMIT {
         return Ok(());
     }
@@ -212,9 +205,10 @@ pub(crate) fn editable(path: &RelPath, size: u64) -> Result<(), Failure> {
     )))
 }
 
-fn regular<'a>(path: &RelPath, found: &'a Metadata) -> Result<&'a Metadata, Failure> {
+/// Fails unless this is the metadata of a regular file; returns its size.
+fn regular_size(path: &RelPath, found: &Metadata) -> Result<u64, Failure> {
     if found.is_file() {
-        Ok(found)
+        Ok(found.len())
     } else if found.is_dir() {
         Err(is_folder(path))
     } else {
@@ -222,15 +216,15 @@ fn regular<'a>(path: &RelPath, found: &'a Metadata) -> Result<&'a Metadata, Fail
     }
 }
 
-/// The first bytes of a regular file, and its size.
+/// Reads up to `limit` bytes of a regular file; returns them and the file's size.
 fn read_up_to(
     path: &RelPath,
     folder: &Dir,
     name: &str,
     limit: u64,
 ) -> Result<(Vec<u8>, u64), Failure> {
-    let (file, size) = open_to_read(path, folder, name)?;
-    // A sparse file may claim more than there is memory.
+    let (file, size) = open_file(path, folder, name)?;
+    // A sparse file can be larger than memory.
     let expected = size.min(limit).min(1 << 20);
     let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
     let read = file.take(limit).read_to_end(&mut bytes);
@@ -239,43 +233,38 @@ fn read_up_to(
     Ok((bytes, size))
 }
 
-/// Opens what stands in a folder under a name, if that is a regular file; tells its size. Never blocks.
-fn open_to_read(path: &RelPath, folder: &Dir, name: &str) -> Result<(File, u64), Failure> {
-    let opened = open_to_look(folder, OsStr::new(name));
+/// Opens a regular file; returns its size, too. Never blocks.
+fn open_file(path: &RelPath, folder: &Dir, name: &str) -> Result<(File, u64), Failure> {
+    let opened = open_nofollow(folder, OsStr::new(name));
     let (file, found) = opened.map_err(|e| failed("read", path, &e))?;
-    // What stands there now need not be what was looked at before.
-    let size = regular(path, &found)?.len();
+    // It may have been replaced since an earlier check.
+    let size = regular_size(path, &found)?;
     Ok((file, size))
 }
 
-/// Opens what stands in a folder under a name, if that is a regular file. Never blocks.
+/// Opens a regular file. Never blocks.
 fn open_regular(folder: &Dir, name: &OsStr) -> io::Result<File> {
-    let (file, found) = open_to_look(folder, name)?;
+    let (file, found) = open_nofollow(folder, name)?;
     if found.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// Opens what stands in a folder under a name, whatever it is but a link. Never blocks.
-fn open_to_look(folder: &Dir, name: &OsStr) -> io::Result<(File, Metadata)> {
+/// Opens an entry of any type but a link. Never blocks.
+fn open_nofollow(folder: &Dir, name: &OsStr) -> io::Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
-    options.read(true).follow(FollowSymlinks::No);
-    without_blocking(&mut options);
+    // Without O_NONBLOCK, opening a FIFO waits for a writer.
+    options.read(true).follow(FollowSymlinks::No).custom_flags(libc::O_NONBLOCK);
     let file = folder.open_with(name, &options)?;
     let found = file.metadata()?;
     Ok((file, found))
 }
 
-/// Opening a FIFO for reading would wait for a writer.
-fn without_blocking(options: &mut OpenOptions) {
-    options.custom_flags(libc::O_NONBLOCK);
-}
-
-/// Makes the entries of a folder durable; its handle itself cannot be synced.
+/// Syncs the entries of a folder. An `O_PATH` handle cannot be synced, so the folder is opened again.
 fn sync(folder: &Dir) -> io::Result<()> {
     folder.open(".")?.sync_all()
 }
 
-/// The canonical form of a path that may not exist: of its deepest ancestor that does, and the
-/// rest as it is.
+/// The canonical form of a path that may not exist: its deepest existing ancestor is made canonical, and the
+/// rest is appended.
 fn canonical(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Ok(path), _, _) => path,
@@ -284,8 +273,8 @@ fn canonical(path: &Path) -> PathBuf {
     }
 }
 
-/// A path as it is named, in the canonical form of the folder that holds it.
-fn by_name(path: &Path) -> PathBuf {
+/// A path whose folder is made canonical, while a link at its end is kept.
+fn canonical_folder(path: &Path) -> PathBuf {
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => canonical(parent).join(name),
         _ => canonical(path),

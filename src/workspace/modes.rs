@@ -1,23 +1,23 @@
-//! Permissions of what stands under a name: never of what a link leads to, also where one is put there
-//! between a look and the change.
+//! Changes the permissions of an entry of a folder, but never of a link's target, even if the entry is replaced by a
+//! link between the check and the change.
 
 use std::ffi::OsStr;
 use std::io;
 
 use cap_std::fs::Dir;
 
-/// The set-user-ID and set-group-ID bits: whoever starts such a file runs it with its owner's rights.
+/// The set-user-ID and set-group-ID bits: such a program runs with the rights of its owner.
 pub(super) const SET_IDS: u32 = 0o6000;
 
-/// These permissions without set-user-ID and set-group-ID bits, which deaddrop gives no file.
+/// The permissions without the set-user-ID and set-group-ID bits, which deaddrop never sets.
 pub(super) fn without_set_ids(mode: u32) -> u32 {
     mode & !SET_IDS
 }
 
-/// Takes the set-user-ID and set-group-ID bits from a regular file. Returns whether it had one.
+/// Clears the set-user-ID and set-group-ID bits of a regular file. Returns whether one was set.
 ///
 /// # Errors
-/// A link stands there, or it cannot be done.
+/// The entry is a link, or the change fails.
 pub(super) fn clear_set_ids(folder: &Dir, name: &OsStr) -> io::Result<bool> {
     let mut had = false;
     change_mode(folder, name, |mode, is_file| {
@@ -27,17 +27,16 @@ pub(super) fn clear_set_ids(folder: &Dir, name: &OsStr) -> io::Result<bool> {
     Ok(had)
 }
 
-/// Gives what stands in a folder under a name these permissions, as `chmod` has them, also where nobody may
-/// read it.
+/// Sets the permissions of an entry, as in `chmod`, even if nobody may read it.
 ///
 /// # Errors
-/// A link stands there, or it cannot be done.
+/// The entry is a link, or the change fails.
 pub(super) fn set_mode(folder: &Dir, name: &OsStr, mode: u32) -> io::Result<()> {
     change_mode(folder, name, |_, _| Some(mode))
 }
 
-/// Changes permissions to what comes of those that stand there, and of whether it is a regular file, if
-/// anything does.
+/// Changes permissions. `change` receives the present ones and whether the entry is a regular file, and returns the new
+/// ones, or None for no change.
 #[cfg(target_os = "linux")]
 fn change_mode(
     folder: &Dir,
@@ -57,7 +56,7 @@ fn change_mode(
     }
     let Some(mode) = change(found & 0o7777, kind == FileType::RegularFile) else { return Ok(()) };
     let mode = Mode::from_raw_mode(mode);
-    // Such a handle is changed by the name that the system has for it.
+    // fchmod fails for an O_PATH handle, but chmod of its path in /proc works.
     match chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), mode) {
         Err(Errno::NOENT) => {
             let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK;

@@ -1,5 +1,5 @@
-//! Giving a file or a folder another name: planned first, so that the journal can note it, and then one
-//! rename that replaces nothing.
+//! Moves a file or a folder: planned first, so that the journal can record it, and then made by one rename that replaces
+//! nothing.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -9,62 +9,62 @@ use std::ops::ControlFlow;
 use cap_fs_ext::MetadataExt;
 
 use super::list::{EntryFilter, Visited};
-use super::locate::{DiskLocation, FinalLink, LocatedEntry, Location, failed, is_own_state};
+use super::locate::{DiskLocation, FinalLink, LocatedEntry, PathLocation, failed, is_own_state};
 use super::overlay::Overlay;
 use super::plan::{digest, make_folders, not_durable};
-use super::repository::obeyed;
+use super::repository::configures_git;
 use super::{Workspace, sync};
 use crate::atomic::rename_new;
 use crate::protocol::{
-    Detail, Digest, Failure, FailureKind, Look, Mistake, MoveEffect, MoveLook, RelPath,
+    Detail, Digest, Failure, FailureKind, Mistake, MoveEffect, MoveFacts, PathFacts, RelPath,
 };
 use crate::settings::is_repository;
 use crate::text::visible_line;
 
-/// A folder of more files is not moved: each is looked at before.
+/// The most files in a folder that is moved, since each is inspected before.
 pub const MOVED_FILES: usize = 5_000;
 
-/// A move, ready to be made.
+/// A move that can be executed.
 pub struct MovePlan {
-    asked: (RelPath, RelPath),
+    requested: (RelPath, RelPath),
     from: DiskLocation,
     to: DiskLocation,
     effect: MoveEffect,
-    /// Whether it is a folder.
+    /// Whether a folder is moved.
     pub is_folder: bool,
 }
 
-/// What lies below a folder that is to be moved.
+/// The files and folders below a folder, by their paths relative to it.
 pub(super) struct FolderContents {
-    /// By the rest of their paths.
+    /// With their sizes.
     pub(super) files: Vec<(RelPath, u64)>,
     pub(super) folders: Vec<RelPath>,
-    /// Why it cannot be moved.
-    against: Option<String>,
-    /// Of all there is, how it is known again.
+    /// The reason why the folder cannot be moved.
+    obstacle: Option<String>,
+    /// A digest of the folder's identity and all paths and sizes.
     pub(super) digest: Digest,
 }
 
 impl Workspace {
-    /// Plans to move what stands at `path`, or a link itself, to where nothing stands; from or to a
-    /// protected name, and with one below, only where the person permits it.
+    /// Plans to move a file, a folder or a link itself to a path that does not exist. With `permit`, protected names
+    /// may be moved.
     ///
     /// # Errors
-    /// It cannot be moved there: why.
+    /// The move is not possible.
     pub fn plan_move(
         &self,
         path: &RelPath,
         to: &RelPath,
         permit: bool,
     ) -> Result<MovePlan, Failure> {
-        let [from, target] = self.as_is().ends(path, to, permit)?;
+        let [from, target] = self.as_is().resolve_move(path, to, permit)?;
         let (from, target) = (from.on_disk(path)?, target.on_disk(to)?);
         let Some(found) = &from.found else { return Err(self.as_is().nothing_at(path)) };
         let is_folder = found.is_dir();
         let mut files = None;
         if is_folder {
-            let below = self.below(&from.real)?;
-            if let Some(why) = below.against {
+            let below = self.folder_contents(&from.real)?;
+            if let Some(why) = below.obstacle {
                 return Err(Failure::rejected(format!("'{path}' is not moved: {why}")));
             }
             if !permit {
@@ -72,8 +72,8 @@ impl Workspace {
                 for rest in all {
                     self.refuse_protected(path, &joined(&from.real, rest)?)?;
                 }
-                if self.git_obeys_below(&below, [Some(&from.real), Some(&target.real)]) {
-                    return Err(obeyed(path, path.as_str()));
+                if self.contains_git_configuration(&below, [Some(&from.real), Some(&target.real)]) {
+                    return Err(configures_git(path, path.as_str()));
                 }
             }
             files = Some(below.files.len());
@@ -86,29 +86,31 @@ impl Workspace {
             digest: if is_folder { None } else { digest(path, &from.folder, &from.name, found)? },
             detail,
         };
-        Ok(MovePlan { asked: (path.clone(), to.clone()), from, to: target, effect, is_folder })
+        let requested = (path.clone(), to.clone());
+        Ok(MovePlan { requested, from, to: target, effect, is_folder })
     }
 
-    pub(super) fn below(&self, real: &RelPath) -> Result<FolderContents, Failure> {
+    /// The contents of a folder; incomplete if it cannot be moved.
+    pub(super) fn folder_contents(&self, real: &RelPath) -> Result<FolderContents, Failure> {
         let (folder, prefix) = self.open_folder(Some(real))?;
-        let (mut files, mut folders, mut against) = (Vec::new(), Vec::new(), None);
+        let (mut files, mut folders, mut obstacle) = (Vec::new(), Vec::new(), None);
         let mut all = String::new();
-        self.each_below(&folder, &prefix, EntryFilter::All, &mut |visited| {
+        self.visit_below(&folder, &prefix, EntryFilter::All, &mut |visited| {
             let (path, size) = match &visited {
                 Visited::File(file) => (file.path, Some(file.size)),
                 Visited::Folder(path) => (*path, None),
                 Visited::OwnState => {
-                    against = Some("deaddrop's own state lies in it".to_owned());
+                    obstacle = Some("it contains deaddrop's own state".to_owned());
                     return ControlFlow::Break(());
                 }
                 Visited::Unreadable(path) => {
-                    against = Some(format!("'{}' in it cannot be looked at", visible_line(path)));
+                    obstacle = Some(format!("'{}' in it cannot be read", visible_line(path)));
                     return ControlFlow::Break(());
                 }
             };
             let rest = path.get(prefix.len()..).unwrap_or_default();
             let Some(rest) = RelPath::parse(rest).ok().filter(|parsed| parsed.as_str() == rest) else {
-                against = Some(format!("'{}' in it has a name that no path can say; RUN_COMMAND with mv moves it", visible_line(path)));
+                obstacle = Some(format!("'{}' in it has a name with invalid characters; RUN_COMMAND with mv moves it", visible_line(path)));
                 return ControlFlow::Break(());
             };
             all.push_str(&format!("{rest}\0{size:?}\0"));
@@ -117,33 +119,37 @@ impl Workspace {
                 None => folders.push(rest),
             }
             if files.len() + folders.len() > MOVED_FILES {
-                against = Some(format!("there are more than {MOVED_FILES} files and folders in it, and each is looked at before; RUN_COMMAND with mv moves it"));
+                obstacle = Some(format!("it contains more than {MOVED_FILES} files and folders, which are too many to check; RUN_COMMAND with mv moves it"));
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
         });
-        let number = folder.dir_metadata().map_err(|e| failed("look at", real, &e))?.ino();
-        let digest = Digest::of_link(format!("{number}\0{all}").as_bytes());
-        Ok(FolderContents { files, folders, against, digest })
+        let inode = folder.dir_metadata().map_err(|e| failed("inspect", real, &e))?.ino();
+        let digest = Digest::of_link(format!("{inode}\0{all}").as_bytes());
+        Ok(FolderContents { files, folders, obstacle, digest })
     }
 
-    /// Whether git obeys something of what is moved from one folder to another.
-    fn git_obeys_below(&self, below: &FolderContents, ends: [Option<&RelPath>; 2]) -> bool {
+    /// Whether a folder, at one of the ends of a move, contains files that configure git.
+    fn contains_git_configuration(
+        &self,
+        below: &FolderContents,
+        ends: [Option<&RelPath>; 2],
+    ) -> bool {
         let files = ends
             .into_iter()
             .flatten()
             .flat_map(|end| below.files.iter().map(move |(rest, _)| format!("{end}/{rest}")));
-        self.git_obeys && (below.holds_repository() || self.git_names_one(files))
+        self.protects_git && (below.contains_repository() || self.git_names_any(files))
     }
 
-    fn is_protected(&self, path: &RelPath) -> bool {
+    pub(super) fn has_protected_name(&self, path: &RelPath) -> bool {
         self.protected.name_in(path).is_some()
     }
 
-    /// What stands at a real path: its number, and its digest if it is no folder.
+    /// The inode of the entry at a real path, and its digest unless it is a folder.
     fn identity(&self, real: &RelPath) -> Result<Option<(u64, Option<Digest>)>, Failure> {
         let spot = match self.locate(real, FinalLink::Keep) {
-            // A folder on the way is gone, or is none any more.
+            // A folder on the way is gone or is not a folder now.
             Err(failure) if failure.kind == FailureKind::Execution => return Ok(None),
             spot => spot?,
         };
@@ -153,10 +159,10 @@ impl Workspace {
         Ok(Some((found.ino(), digest)))
     }
 
-    /// Whether a move was made; None where what stands there tells neither.
+    /// Whether a move was made; None if that cannot be determined from the entries at both paths.
     ///
     /// # Errors
-    /// That cannot be looked at.
+    /// The entries cannot be inspected.
     pub fn was_moved(&self, effect: &MoveEffect) -> Result<Option<bool>, Failure> {
         let is_it = |found: &Option<(u64, Option<Digest>)>| {
             found.as_ref().is_some_and(|(inode, digest)| {
@@ -173,8 +179,8 @@ impl Workspace {
 }
 
 impl FolderContents {
-    /// Whether a folder in it, or the folder itself, is one that git could take for a repository.
-    fn holds_repository(&self) -> bool {
+    /// Whether git could take the folder, or a folder in it, for a repository.
+    fn contains_repository(&self) -> bool {
         let all = self.files.iter().map(|(rest, _)| rest).chain(&self.folders);
         let all: HashSet<String> = all.map(|rest| rest.as_str().to_lowercase()).collect();
         let folders = all.iter().filter_map(|rest| rest.strip_suffix("head"));
@@ -186,19 +192,37 @@ impl FolderContents {
 }
 
 impl Overlay<'_> {
-    /// Where something is moved from and to: it stands at the one, and may
-    /// stand at the other.
-    fn ends(&self, path: &RelPath, to: &RelPath, permit: bool) -> Result<[Location; 2], Failure> {
+    /// Resolves both paths of a move, and checks that it is possible.
+    fn resolve_move(
+        &self,
+        path: &RelPath,
+        to: &RelPath,
+        permit: bool,
+    ) -> Result<[PathLocation; 2], Failure> {
         let from = self.resolve_for_write(path, FinalLink::Keep, permit)?;
         if from.found.is_none() {
             return Err(self.nothing_at(path));
         }
-        let target = self
-            .resolve_for_write(to, FinalLink::Keep, permit)
-            .map_err(|failure| is_to_be_whole(failure, path, to))?;
-        // A link to a folder is one to whoever names it.
-        let stands = target.found.as_ref().map(|_| self.leads_to_folder(to));
-        may_move([path, to], [&from.real, &target.real], stands)?;
+        let target =
+            self.resolve_for_write(to, FinalLink::Keep, permit).map_err(|failure| match failure
+                .mistake
+            {
+                // A link to a folder without a path of its own, such as the root.
+                Some(Mistake::FolderNotFile) => exists(path, to, true),
+                _ => failure,
+            })?;
+        if from.real == target.real {
+            let reason = format!("'{path}' is '{to}' already: nothing was moved");
+            return Err(Failure::execution(reason));
+        }
+        if target.real.is_within(&from.real) {
+            let reason = format!("'{path}' cannot be moved into itself, to '{to}'");
+            return Err(Failure::execution(reason));
+        }
+        if target.found.is_some() {
+            // For the failure, a link to a folder counts as a folder.
+            return Err(exists(path, to, self.leads_to_folder(to)));
+        }
         let is_in =
             |state: &&RelPath| [&from, &target].into_iter().any(|end| state.is_within(&end.real));
         match self.workspace.state.iter().find(is_in) {
@@ -209,54 +233,57 @@ impl Overlay<'_> {
         }
     }
 
-    /// What can be told of a move before it is made; what is below a folder is as on disk.
-    pub(super) fn look_at_move(&self, path: &RelPath, to: &RelPath) -> Look {
+    /// Facts about a move before it is made. The contents of a folder are those on disk.
+    pub(super) fn move_facts(&self, path: &RelPath, to: &RelPath) -> PathFacts {
         let workspace = self.workspace;
         let resolved = |path: &RelPath| {
             let location = self.resolve(path, FinalLink::Keep);
-            // Nobody can approve access to deaddrop's own state.
+            // Access to deaddrop's own state cannot be approved.
             let is_own = location.as_ref().is_err_and(is_own_state);
             (location.ok(), is_own)
         };
         let ((target, to_own), (from, of_own)) = (resolved(to), resolved(path));
-        let is_obeyed =
-            [&target, &from].into_iter().flatten().any(|location| self.is_obeyed(location));
+        let configures_git = [&target, &from]
+            .into_iter()
+            .flatten()
+            .any(|location| self.git_configuration_at(location).is_some());
         let mut moved =
-            MoveLook { to: target.map(|location| location.real), ..MoveLook::default() };
+            MoveFacts { to: target.map(|location| location.real), ..MoveFacts::default() };
         let (mut real, mut size, mut inside) = (None, None, false);
         if let Some(from) = from {
             if let Some(LocatedEntry::OnDisk(found)) = &from.found
                 && found.is_dir()
-                && let Ok(below) = workspace.below(&from.real)
+                && let Ok(below) = workspace.folder_contents(&from.real)
             {
-                let all = below.files.iter().map(|(rest, _)| rest).chain(&below.folders);
-                inside = all.into_iter().any(|rest| workspace.is_protected(rest))
-                    || workspace.git_obeys_below(&below, [Some(&from.real), moved.to.as_ref()]);
+                let mut all = below.files.iter().map(|(rest, _)| rest).chain(&below.folders);
+                let ends = [Some(&from.real), moved.to.as_ref()];
+                inside = all.any(|rest| workspace.has_protected_name(rest))
+                    || workspace.contains_git_configuration(&below, ends);
                 moved.files = below.files;
             }
             size = self.size_at(&from);
             real = Some(from.real);
         }
         let ends = [Some(path), Some(to), real.as_ref(), moved.to.as_ref()];
-        let named = inside
-            || is_obeyed
-            || ends.into_iter().flatten().any(|path| workspace.is_protected(path));
-        let protected = named && !to_own && !of_own;
-        Look { real, size, protected, moved: Some(Box::new(moved)) }
+        let needs_permit = inside
+            || configures_git
+            || ends.into_iter().flatten().any(|path| workspace.has_protected_name(path));
+        let protected = needs_permit && !to_own && !of_own;
+        PathFacts { real, size, protected, moved: Some(Box::new(moved)) }
     }
 
-    /// Moves a file as [`Workspace::plan_move`] would. None where what would be moved cannot be held
-    /// in memory: a folder, a link, a large file.
+    /// Moves a file as [`Workspace::plan_move`] would. None for an entry that the overlay cannot contain: a folder, a
+    /// link, or a file larger than [`EDIT_LIMIT`](super::EDIT_LIMIT).
     ///
     /// # Errors
-    /// It cannot be moved there: why.
+    /// The move is not possible.
     pub fn rename(
         &mut self,
         path: &RelPath,
         to: &RelPath,
         permit: bool,
     ) -> Result<Option<Detail>, Failure> {
-        let [from, target] = self.ends(path, to, permit)?;
+        let [from, target] = self.resolve_move(path, to, permit)?;
         let (real, target) = (from.real.clone(), target.real);
         let Some(bytes) = self.bytes_in_memory(path, &from)? else { return Ok(None) };
         self.put(&real, None);
@@ -266,21 +293,21 @@ impl Overlay<'_> {
 }
 
 impl MovePlan {
-    /// What will be done.
+    /// The effect, for the journal.
     pub fn effect(&self) -> &MoveEffect {
         &self.effect
     }
 
-    /// Does it.
+    /// Makes the move.
     ///
     /// # Errors
-    /// It was not done, or is not known to be on disk: why.
+    /// The move failed, or it may not be on disk.
     pub fn execute(self) -> Result<Detail, Failure> {
-        let Self { asked: (path, to), from, to: target, effect, .. } = self;
+        let Self { requested: (path, to), from, to: target, effect, .. } = self;
         let fail = |e: io::Error| match e.kind() {
             io::ErrorKind::AlreadyExists => exists(&path, &to, false),
             io::ErrorKind::CrossesDevices => Failure::execution(format!(
-                "Cannot move '{path}' to '{to}': that lies on another file system; RUN_COMMAND with mv copies it there"
+                "Cannot move '{path}' to '{to}', which is on another file system; RUN_COMMAND with mv copies it there"
             )),
             _ => failed("move", &path, &e),
         };
@@ -289,12 +316,12 @@ impl MovePlan {
         rename_new(&from.folder, name, &folder, new).map_err(fail)?;
         let moved = folder.symlink_metadata(&target.name).map(|found| found.ino());
         if moved.as_ref().is_ok_and(|inode| *inode != effect.inode) {
-            // Somebody put something else there after it was looked at, which nobody agreed to.
+            // The entry was replaced after the check, so nobody agreed to this move.
             let back = rename_new(&folder, new, &from.folder, name);
-            let where_now =
-                if back.is_ok() { "it was put back" } else { "it could not be put back" };
+            let undone =
+                if back.is_ok() { "the move was undone" } else { "the move could not be undone" };
             return Err(Failure::execution(format!(
-                "'{path}' was replaced by something else while it was moved to '{to}', and {where_now}: look at both"
+                "'{path}' was replaced while it was moved to '{to}', and {undone}: check both paths"
             )));
         }
         sync(&folder)
@@ -304,42 +331,17 @@ impl MovePlan {
     }
 }
 
-/// Whether something may stand at its new place, as far as the places tell; `stands`: something does
-/// already, and whether that is a folder.
-fn may_move(
-    [path, to]: [&RelPath; 2],
-    [from, target]: [&RelPath; 2],
-    stands: Option<bool>,
-) -> Result<(), Failure> {
-    if from == target {
-        return Err(Failure::execution(format!("'{path}' is '{to}' already: nothing was moved")));
-    }
-    if target.is_within(from) {
-        return Err(Failure::execution(format!("'{path}' cannot be moved into itself, to '{to}'")));
-    }
-    match stands {
-        Some(is_folder) => Err(exists(path, to, is_folder)),
-        None => Ok(()),
-    }
-}
-
 fn exists(path: &RelPath, to: &RelPath, is_folder: bool) -> Failure {
     Failure::execution(if is_folder {
         format!(
-            "'{to}' already exists and is a folder: give the whole new name, as in to=\"{to}/{}\"",
+            "'{to}' already exists and is a folder: give the complete new path, as in to=\"{to}/{}\"",
             path.name()
         )
     } else {
         format!(
-            "'{to}' already exists, and nothing is replaced by a move: DELETE_FILE it first, or name another place"
+            "'{to}' already exists, and a move replaces nothing: DELETE_FILE it first, or name another path"
         )
     })
-}
-
-/// A link to a folder that has no name of its own is a folder that stands there.
-fn is_to_be_whole(failure: Failure, path: &RelPath, to: &RelPath) -> Failure {
-    let is_folder = failure.mistake == Some(Mistake::FolderNotFile);
-    if is_folder { exists(path, to, true) } else { failure }
 }
 
 fn joined(folder: &RelPath, rest: &RelPath) -> Result<RelPath, Failure> {

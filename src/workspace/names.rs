@@ -1,10 +1,9 @@
-//! File names as text that can be turned back into them, whatever their bytes: `%` and what is not
-//! UTF-8 stand as `%XX`.
+//! Escapes file names as text, and back. `%` and bytes that are not UTF-8 become `%XX`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
-/// A name, or a path of names with `/` between them, as text.
+/// Escapes a name or a path.
 pub(super) fn escaped(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
@@ -14,12 +13,11 @@ pub(super) fn escaped(name: &[u8]) -> String {
     text
 }
 
-/// The same of a name as the system gives it.
 pub(super) fn escaped_os(name: &OsStr) -> String {
     escaped(name.as_encoded_bytes())
 }
 
-/// The name, or the path of names, that stands as this text where what turns changed is kept.
+/// The name or path for an escaped text, as in checkpoints.
 pub fn unescaped(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut parts = text.split('%');
@@ -30,7 +28,7 @@ pub fn unescaped(text: &str) -> OsString {
                 bytes.push(byte);
                 bytes.extend_from_slice(rest.as_bytes());
             }
-            // Nothing that `escaped` gives.
+            // Not a result of `escaped`.
             _ => bytes.extend([b"%", part.as_bytes()].concat()),
         }
     }
@@ -42,21 +40,21 @@ pub(super) fn shown(text: &str) -> String {
     unescaped(text).to_string_lossy().into_owned()
 }
 
-/// A path as the folder that holds it, and the name there.
+/// Splits a path into its folder and its name.
 pub(super) fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// A path and all above it but the root, the highest first.
+/// A path and its parent folders except the root, the highest first.
 pub(super) fn ancestors(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     let ends =
         path.match_indices('/').map(|(at, _)| at).chain((!path.is_empty()).then_some(path.len()));
     ends.map(|end| &path[..end])
 }
 
-/// How many bytes two paths begin with alike.
+/// The length of the common beginning of two paths, in bytes.
 pub(super) fn common_prefix(one: &str, other: &str) -> usize {
-    /// Long paths are compared by so many bytes at a time.
+    /// How many bytes are compared at once, which is faster for long paths.
     const PIECE: usize = 64;
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let pieces = one.chunks_exact(PIECE).zip(other.chunks_exact(PIECE));

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::locate::{FinalLink, LocatedEntry, Location, already_exists, is_folder};
+use super::locate::{FinalLink, LocatedEntry, PathLocation, already_exists, is_folder};
 use super::plan::digest;
 use super::{
-    Contents, EDIT_LIMIT, Workspace, changed, editable, nothing_left_out, read_up_to, regular,
+    Contents, EDIT_LIMIT, Workspace, changed, check_edit_size, read_up_to, refuse_elided_content,
+    regular_size,
 };
 use crate::protocol::{Change, Detail, Digest, Existing, Failure, RelPath};
 
@@ -17,7 +18,7 @@ pub struct Overlay<'a> {
     /// New contents by real path; None for a deleted file or link. Entries on disk below one of these are ignored.
     files: BTreeMap<String, (RelPath, Option<Vec<u8>>)>,
     /// The former state of each path changed since the last [`Overlay::take_changes`].
-    before: BTreeMap<String, Option<Standing>>,
+    before: BTreeMap<String, Option<FileState>>,
 }
 
 /// What the overlay contains at a real path.
@@ -33,7 +34,7 @@ pub(super) enum Cover {
 
 /// The state of a path, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum FileState {
     /// A file of these bytes.
     File(Vec<u8>),
     /// A file of more than [`EDIT_LIMIT`] bytes.
@@ -44,20 +45,20 @@ pub enum Standing {
 
 /// A file that would be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rewritten {
+pub struct PreviewedChange {
     /// Its path.
     pub path: RelPath,
     /// Its current state; None if it does not exist.
-    pub before: Option<Standing>,
+    pub before: Option<FileState>,
     /// Its state after the change; None if it is deleted.
-    pub after: Option<Standing>,
+    pub after: Option<FileState>,
     /// The step, counted from 1, whose command would see this state; None for the end of the reply.
     pub by_step: Option<usize>,
 }
 
 /// A planned change to one file.
 pub(super) struct PlannedChange {
-    pub(super) location: Location,
+    pub(super) location: PathLocation,
     /// The new content; None if the file is deleted.
     pub(super) content: Option<Vec<u8>>,
     pub(super) detail: Detail,
@@ -115,11 +116,8 @@ impl<'a> Overlay<'a> {
             }
             self.require_readable(path, &location)?;
             if existing.must_compare_with(content) {
-                nothing_left_out(
-                    path,
-                    content,
-                    &self.contents(path, &location, EDIT_LIMIT)?.bytes,
-                )?;
+                let old = self.contents(path, &location, EDIT_LIMIT)?.bytes;
+                refuse_elided_content(path, content, &old)?;
             }
         }
         let bytes = content.len() as u64;
@@ -139,7 +137,7 @@ impl<'a> Overlay<'a> {
         permit: bool,
     ) -> Result<(PlannedChange, Vec<u8>), Failure> {
         let location = self.resolve_for_write(path, FinalLink::Follow, permit)?;
-        editable(path, self.size(path, &location)?)?;
+        check_edit_size(path, self.size(path, &location)?)?;
         let old = self.contents(path, &location, EDIT_LIMIT)?.bytes;
         let (content, detail) = changed(&location.real, &old, change)?;
         Ok((PlannedChange { location, content: Some(content), detail }, old))
@@ -159,7 +157,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Fails if a regular file cannot be read. Files too large to be stored are not checked.
-    fn require_readable(&self, path: &RelPath, location: &Location) -> Result<(), Failure> {
+    fn require_readable(&self, path: &RelPath, location: &PathLocation) -> Result<(), Failure> {
         if self.size(path, location)? <= EDIT_LIMIT {
             self.contents(path, location, 0)?;
         }
@@ -170,7 +168,7 @@ impl<'a> Overlay<'a> {
     pub(super) fn digest(
         &self,
         path: &RelPath,
-        location: &Location,
+        location: &PathLocation,
     ) -> Result<Option<Digest>, Failure> {
         match &location.found {
             None => Ok(None),
@@ -194,10 +192,10 @@ impl<'a> Overlay<'a> {
     ///
     /// # Errors
     /// Nothing would exist, or it cannot be reached.
-    pub fn stands(&self, path: &RelPath) -> Result<(), Failure> {
+    pub fn require_exists(&self, path: &RelPath) -> Result<(), Failure> {
         match self.resolve(path, FinalLink::Follow) {
             Ok(location) if location.found.is_none() => Err(self.nothing_at(path)),
-            Err(failure) => self.workspace.start(path.into()).map(drop).map_err(|_| failure),
+            Err(failure) => self.workspace.list_root(path.into()).map(drop).map_err(|_| failure),
             Ok(_) => Ok(()),
         }
     }
@@ -206,7 +204,7 @@ impl<'a> Overlay<'a> {
     pub(super) fn bytes_in_memory(
         &self,
         path: &RelPath,
-        location: &Location,
+        location: &PathLocation,
     ) -> Result<Option<Vec<u8>>, Failure> {
         match &location.found {
             Some(LocatedEntry::File) => Ok(Some(self.created(&location.real).to_vec())),
@@ -218,14 +216,14 @@ impl<'a> Overlay<'a> {
     }
 
     /// The files changed since the last call, sorted by path.
-    pub fn take_changes(&mut self) -> Vec<Rewritten> {
+    pub fn take_changes(&mut self) -> Vec<PreviewedChange> {
         let before = std::mem::take(&mut self.before);
         before
             .into_iter()
             .filter_map(|(path, before)| {
                 let (path, after) = self.files.get(&path)?;
                 let (path, after) = (path.clone(), after.as_deref().map(shown));
-                Some(Rewritten { path, before, after, by_step: None })
+                Some(PreviewedChange { path, before, after, by_step: None })
             })
             .filter(|file| file.before != file.after)
             .collect()
@@ -253,11 +251,11 @@ impl<'a> Overlay<'a> {
     }
 
     /// The size of the regular file at a location.
-    pub(super) fn size(&self, path: &RelPath, location: &Location) -> Result<u64, Failure> {
+    pub(super) fn size(&self, path: &RelPath, location: &PathLocation) -> Result<u64, Failure> {
         match &location.found {
             None => Err(self.missing(path)),
             Some(LocatedEntry::Folder) => Err(is_folder(path)),
-            Some(LocatedEntry::OnDisk(found)) => Ok(regular(path, found)?.len()),
+            Some(LocatedEntry::OnDisk(found)) => regular_size(path, found),
             Some(LocatedEntry::File) => Ok(self.created(&location.real).len() as u64),
         }
     }
@@ -265,7 +263,7 @@ impl<'a> Overlay<'a> {
     fn contents(
         &self,
         path: &RelPath,
-        location: &Location,
+        location: &PathLocation,
         limit: u64,
     ) -> Result<Contents, Failure> {
         let (bytes, size) = if matches!(location.found, Some(LocatedEntry::File)) {
@@ -292,7 +290,7 @@ impl<'a> Overlay<'a> {
         if !self.before.contains_key(real.as_str()) {
             let before = match self.files.get(real.as_str()) {
                 Some((_, created)) => created.as_deref().map(shown),
-                None => standing(self.workspace, real),
+                None => state_on_disk(self.workspace, real),
             };
             self.before.insert(real.as_str().to_owned(), before);
         }
@@ -301,15 +299,15 @@ impl<'a> Overlay<'a> {
 }
 
 /// The state of a file with these bytes.
-fn shown(bytes: &[u8]) -> Standing {
+fn shown(bytes: &[u8]) -> FileState {
     match bytes.len() as u64 {
-        ..=EDIT_LIMIT => Standing::File(bytes.to_vec()),
-        _ => Standing::Large,
+        ..=EDIT_LIMIT => FileState::File(bytes.to_vec()),
+        _ => FileState::Large,
     }
 }
 
 /// The state on disk at a real path; None if nothing exists, or the state can no longer be determined.
-fn standing(workspace: &Workspace, real: &RelPath) -> Option<Standing> {
+fn state_on_disk(workspace: &Workspace, real: &RelPath) -> Option<FileState> {
     let spot = workspace.locate(real, FinalLink::Keep).ok()?;
     // If the overlay has deleted a link of this path, the path now leads to another file.
     if spot.real != *real {
@@ -318,10 +316,10 @@ fn standing(workspace: &Workspace, real: &RelPath) -> Option<Standing> {
     let found = spot.found.as_ref()?;
     if found.is_symlink() {
         let target = spot.folder.read_link_contents(&spot.name).ok()?;
-        return Some(Standing::Link(target.to_string_lossy().into_owned()));
+        return Some(FileState::Link(target.to_string_lossy().into_owned()));
     }
     if found.len() > EDIT_LIMIT {
-        return Some(Standing::Large);
+        return Some(FileState::Large);
     }
-    Some(Standing::File(read_up_to(real, &spot.folder, &spot.name, EDIT_LIMIT).ok()?.0))
+    Some(FileState::File(read_up_to(real, &spot.folder, &spot.name, EDIT_LIMIT).ok()?.0))
 }

@@ -1,23 +1,22 @@
-//! Lines of a file: what is cut out of it, without reading more than is needed to find them and to
-//! count what the file has. Pure but for the reader that it is given.
+//! Extracts lines of a file. Reads no more than is needed to find them and to count the file's lines.
 
 use std::io::{self, Read};
 
 use super::locate::{FinalLink, LocatedEntry};
 use super::overlay::Overlay;
-use super::{Contents, READ_LIMIT, open_to_read};
-use crate::protocol::{Failure, Lines, Mistake, Part, RelPath};
+use super::{Contents, READ_LIMIT, open_file};
+use crate::protocol::{Failure, LineRange, Mistake, Part, RelPath};
 use crate::text::{byte_count, count};
 
-/// So much of a file is looked through for the lines that were asked for, and to count them.
-pub const SCAN_LIMIT: u64 = 256 << 20;
+/// The most bytes of a file that are read to find the requested lines and to count all lines.
+const SCAN_LIMIT: u64 = 256 << 20;
 
-/// So many of a file's bytes tell whether it is text.
-const SNIFFED: u64 = 8 << 10;
+/// How many bytes at the beginning of a file decide whether it is text.
+const SNIFF_BYTES: u64 = 8 << 10;
 
 impl Overlay<'_> {
-    /// Reads a text for the model: all of it, at most its first [`READ_LIMIT`] bytes, or the lines that
-    /// were asked for, at most so many bytes of them. Never blocks.
+    /// Reads a text file for the model: all of it, or the requested lines, up to [`READ_LIMIT`] bytes.
+    /// Never blocks.
     pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Contents, Failure> {
         if part.is_whole() {
             let text = self.read(path, READ_LIMIT)?.text()?;
@@ -28,26 +27,26 @@ impl Overlay<'_> {
         let location = self.resolve(path, FinalLink::Follow)?;
         let size = self.size(path, &location)?;
         if matches!(location.found, Some(LocatedEntry::File)) {
-            return of_reader(&location.real, self.created(&location.real), size, part);
+            return read_lines(&location.real, self.created(&location.real), size, part);
         }
         let (folder, name) = location.place(path)?;
-        let (file, size) = open_to_read(path, folder, name)?;
-        of_reader(&location.real, file, size, part)
+        let (file, size) = open_file(path, folder, name)?;
+        read_lines(&location.real, file, size, part)
     }
 }
 
 impl Contents {
-    /// Whether not even its first line was read to its end: read by lines, it is told how long that is.
+    /// Whether the first line is longer than the bytes read. Reading by lines then reports its length.
     pub fn is_within_a_line(&self) -> bool {
         (self.bytes.len() as u64) < self.size && !self.bytes.contains(&b'\n')
     }
 }
 
-/// The part of a file of `size` bytes that a reader gives.
+/// Reads the requested lines of a file of `size` bytes.
 ///
 /// # Errors
-/// It has no such lines, is no text, or cannot be read.
-pub fn of_reader(
+/// The lines do not exist, or the file is not text or cannot be read.
+fn read_lines(
     path: &RelPath,
     reader: impl Read,
     size: u64,
@@ -60,9 +59,9 @@ pub fn of_reader(
     }
     let lines = cut.lines;
     if let Some(start) = part.start.filter(|start| *start > lines.total) {
-        let told = Failure::execution(if lines.uncounted {
+        let failure = Failure::execution(if lines.uncounted {
             format!(
-                "'{path}' is {size} bytes long, and line {start} lies beyond its first {SCAN_LIMIT} bytes ({}), which are looked through: use RUN_COMMAND, as in sed -n '{start},{}p;{}q'",
+                "'{path}' is {size} bytes long, and line {start} is not in the first {SCAN_LIMIT} bytes ({}), which is as far as deaddrop reads: use RUN_COMMAND, as in sed -n '{start},{}p;{}q'",
                 count(lines.total, "line"),
                 start + 99,
                 start + 99,
@@ -73,27 +72,26 @@ pub fn of_reader(
                 count(lines.total, "line")
             )
         });
-        return Err(told.as_a(Mistake::NoSuchLines));
+        return Err(failure.as_a(Mistake::NoSuchLines));
     }
     Ok(Contents { path: path.clone(), bytes: cut.bytes, size, lines: Some(lines) })
 }
 
-/// What was cut out.
+/// The lines cut out of a file.
 struct Cut {
     bytes: Vec<u8>,
-    lines: Lines,
+    lines: LineRange,
     is_binary: bool,
 }
 
-/// Cuts the lines out of what a reader gives, at most `limit` bytes of them, and counts all lines
-/// within its first `scan` bytes.
+/// Cuts lines out of a file, up to `limit` bytes, and counts all lines in its first `scan` bytes.
 fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let (start, end) = (part.start.unwrap_or(1), part.end.unwrap_or(usize::MAX));
     let mut reader = reader.take(scan.saturating_add(1));
     let mut buffer = vec![0; 64 << 10];
     let (mut bytes, mut is_binary, mut at) = (Vec::new(), false, 0_u64);
-    // The line that the next byte is of, and whether it is the first of that; the length of line `start`.
+    // The number of the next byte's line, and whether the byte is its first; the length of line `start`.
     let (mut line, mut fresh, mut uncounted, mut length) = (1, true, false, 0_u64);
     loop {
         let read = match reader.read(&mut buffer) {
@@ -104,7 +102,7 @@ fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> 
             break;
         }
         let mut chunk = &buffer[..read];
-        let sniffed = usize::try_from(SNIFFED.saturating_sub(at)).unwrap_or(usize::MAX);
+        let sniffed = usize::try_from(SNIFF_BYTES.saturating_sub(at)).unwrap_or(usize::MAX);
         is_binary |= memchr::memchr(0, &chunk[..sniffed.min(read)]).is_some();
         at += read as u64;
         if at > scan {
@@ -117,7 +115,7 @@ fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> 
                 None => (chunk, &[][..]),
             };
             if (start..=end).contains(&line) && bytes.len() <= limit {
-                // One byte more than fits tells that it does not.
+                // One byte more than the limit shows that the lines exceed it.
                 let room = (limit + 1 - bytes.len()).min(this.len());
                 bytes.extend_from_slice(&this[..room]);
             }
@@ -132,7 +130,7 @@ fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> 
     let total = if fresh { line - 1 } else { line };
     is_binary |= bytes.contains(&0);
     let first = if total == 0 { 0 } else { start };
-    let mut lines = Lines {
+    let mut lines = LineRange {
         first,
         last: end.min(total),
         total,
@@ -151,13 +149,13 @@ fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> 
         bytes.truncate(whole.unwrap_or_else(|| character_end(&bytes, limit)));
         lines.last = first + super::edit::count_lines(&bytes).max(1) - 1;
     } else if uncounted && end > total && !fresh {
-        // Where the looking ended, the line did not.
+        // The scan ended within this line.
         (lines.cut, lines.within_line) = (true, true);
     }
     Ok(Cut { bytes, lines, is_binary })
 }
 
-/// The greatest place up to `limit` at which no character of UTF-8 is cut.
+/// The last character boundary of UTF-8 up to `limit`.
 fn character_end(bytes: &[u8], limit: usize) -> usize {
     let is_start = |at: &usize| bytes.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
     (limit.saturating_sub(3)..=limit).rev().find(is_start).unwrap_or(limit)
@@ -171,7 +169,7 @@ mod tests {
         Part { start, end, numbered: false }
     }
 
-    fn told(text: &[u8], part: Part, limit: u64, scan: u64) -> (String, Lines) {
+    fn told(text: &[u8], part: Part, limit: u64, scan: u64) -> (String, LineRange) {
         let cut = cut(text, part, limit, scan).unwrap();
         (String::from_utf8(cut.bytes).unwrap(), cut.lines)
     }
@@ -208,7 +206,7 @@ mod tests {
         let (cut, lines) = told(long.as_bytes(), part(None, None), 5, 100);
         assert_eq!((cut.as_str(), lines.last, lines.total), ("ää", 1, 2));
         assert!(lines.cut && lines.within_line && lines.length == Some(20));
-        // Where the looking ended within it, nobody knows.
+        // The scan ended within the line, so its length is unknown.
         let (_, lines) = told(long.as_bytes(), part(None, None), 5, 12);
         assert!(lines.within_line && lines.uncounted && lines.length.is_none());
     }
@@ -221,9 +219,9 @@ mod tests {
         assert!(cut.lines.uncounted);
         let path = RelPath::parse("a").unwrap();
         let text = "x\n".repeat(7);
-        let beyond = of_reader(&path, text.as_bytes(), 14, part(Some(8), None)).unwrap_err();
+        let beyond = read_lines(&path, text.as_bytes(), 14, part(Some(8), None)).unwrap_err();
         assert_eq!(beyond.reason, "Invalid line range: 'a' has 7 lines, so no line 8");
-        let binary = of_reader(&path, &b"a\n\0\n"[..], 4, part(Some(1), Some(1))).unwrap_err();
+        let binary = read_lines(&path, &b"a\n\0\n"[..], 4, part(Some(1), Some(1))).unwrap_err();
         assert_eq!(binary.reason, "'a' is not text (4 bytes)");
     }
 }

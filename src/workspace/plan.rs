@@ -1,6 +1,6 @@
-//! A change of one file in two parts: what it will be, and doing it. Between the two the journal
-//! notes it, so that after a crash the disk tells whether it was done. Several changes are noted together
-//! and made together, so that the disk is waited for a few times and not for each.
+//! Changes files in two parts: a plan, and its execution. The journal records the plan in between, so that after a
+//! crash the disk shows whether it was executed. Several changes are recorded and made together, which needs fewer
+//! syncs.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -21,27 +21,26 @@ use super::{EDIT_LIMIT, Workspace, read_up_to, sync};
 use crate::atomic;
 use crate::protocol::{Change, Detail, Digest, Existing, Failure, FileEffect, RelPath};
 
-/// Up to so many files are synced each by itself: a sync of the whole file system waits for what others have
-/// written there, too.
+/// Up to this number, files are synced one by one: a sync of the whole file system also waits for the writes of other
+/// programs.
 const FEW: usize = 4;
-/// So many files are changed together: the folder of each is held open.
+/// The most files that are changed together, since the folder of each is kept open.
 const TOGETHER: usize = 64;
-/// How many bytes of new contents are held at once, unless a single one is longer.
-const HELD: usize = 8 << 20;
+/// The most bytes of new contents that are changed together, unless a single one is longer.
+const TOGETHER_BYTES: usize = 8 << 20;
 
-/// A change of one file, ready to be made.
+/// A change of one file that can be executed.
 pub struct Plan {
-    asked: RelPath,
+    requested: RelPath,
     permit: bool,
     spot: DiskLocation,
-    /// The new content; None where the file goes.
+    /// The new content; None to delete the file.
     content: Option<Vec<u8>>,
     effect: FileEffect,
 }
 
 impl Workspace {
-    /// Plans to make a file of `content`, or to replace the one that stands there; under a protected
-    /// name only where the person permits it.
+    /// Plans to create or replace a file. With `permit`, its name may be protected.
     pub fn plan_create(
         &self,
         path: &RelPath,
@@ -66,7 +65,7 @@ impl Workspace {
         draft.plan(path, permit, Some(Digest::of(&old)))
     }
 
-    /// Plans to remove a file, or a link itself rather than what it leads to. Never a folder.
+    /// Plans to delete a file, or a link itself rather than its target. Never a folder.
     pub fn plan_delete(&self, path: &RelPath, permit: bool) -> Result<Plan, Failure> {
         let overlay = self.as_is();
         let draft = overlay.plan_delete(path, permit)?;
@@ -83,13 +82,13 @@ impl Workspace {
         self.as_is().resolve_for_write(path, last, permit)?.on_disk(path)
     }
 
-    /// What stands at a real path now, as [`FileEffect`] has it; None where nothing does.
+    /// The digest of the present content at a real path, as in [`FileEffect`]; None if nothing exists.
     pub fn digest(&self, real: &RelPath) -> Result<Option<Digest>, Failure> {
         let overlay = self.as_is();
         overlay.digest(real, &overlay.resolve(real, FinalLink::Keep)?)
     }
 
-    /// Removes the temporary file that an effect named, if it is still there.
+    /// Removes the temporary file of an effect, if it still exists.
     pub fn remove_temporary(&self, effect: &FileEffect) -> Result<(), Failure> {
         let Some(temporary) = &effect.temporary else { return Ok(()) };
         let spot = self.locate(&effect.path, FinalLink::Keep)?;
@@ -103,7 +102,7 @@ impl Workspace {
 }
 
 impl PlannedChange {
-    /// Its plan; `before` is the digest of the present content.
+    /// Makes the plan; `before` is the digest of the present content.
     fn plan(self, path: &RelPath, permit: bool, before: Option<Digest>) -> Result<Plan, Failure> {
         let Self { location, content, detail } = self;
         let spot = location.on_disk(path)?;
@@ -111,30 +110,31 @@ impl PlannedChange {
             content.is_some().then(|| format!(".deaddrop-{}.tmp", uuid::Uuid::new_v4().simple()));
         let after = content.as_deref().map(Digest::of);
         let effect = FileEffect { path: spot.real.clone(), temporary, before, after, detail };
-        Ok(Plan { asked: path.clone(), permit, spot, content, effect })
+        Ok(Plan { requested: path.clone(), permit, spot, content, effect })
     }
 }
 
 impl Plan {
-    /// What will be done.
+    /// The effect, for the journal.
     pub fn effect(&self) -> &FileEffect {
         &self.effect
     }
 
-    /// Whether it can be made together with these, which come before it: no file of theirs is its own, or lies
-    /// above or below it, and all their contents together are short enough.
-    pub fn goes_with(&self, others: &[Self]) -> bool {
+    /// Whether the plan can be executed together with previous plans: no path is within another, and all contents
+    /// together are short enough.
+    pub fn can_join(&self, others: &[Self]) -> bool {
         let length = |plan: &Self| plan.content.as_ref().map_or(0, Vec::len);
-        let (path, held) = (&self.effect.path, others.iter().map(length).sum::<usize>());
+        let (path, bytes) = (&self.effect.path, others.iter().map(length).sum::<usize>());
         let mut paths = others.iter().map(|other| &other.effect.path);
         others.is_empty()
             || others.len() < TOGETHER
-                && held + length(self) <= HELD
+                && bytes + length(self) <= TOGETHER_BYTES
                 && paths.all(|other| !path.is_within(other) && !other.is_within(path))
     }
 
-    /// Makes these changes, in order, up to the first that fails. Those after it have no result, and are still to
-    /// be made; so is one of several whose place is not as it was planned for, with those after it.
+    /// Executes plans in order, up to the first that fails. The plans after it have no result and remain to be
+    /// executed. If there are several plans and the file of one has changed since it was planned, this one and those
+    /// after it remain to be executed, too.
     pub fn execute_all(
         workspace: &Workspace,
         mut plans: Vec<Self>,
@@ -150,8 +150,8 @@ impl Plan {
                 _ if plan.is_as_planned(workspace) => plan.put_in_place(),
                 _ if plans.len() > 1 => break,
                 _ => Err(Failure::execution(format!(
-                    "'{}' was changed by somebody else at this moment, and is left as it is: READ_FILE it before you go on",
-                    plan.asked
+                    "'{}' was changed by somebody else at the same time, so it was not changed again: READ_FILE it before you go on",
+                    plan.requested
                 ))),
             });
             if results[done].is_err() {
@@ -160,7 +160,7 @@ impl Plan {
             done += 1;
         }
         for Self { spot, effect, .. } in &plans[done..] {
-            // Only what was made here; the error that counts is the first.
+            // Remove the temporary files of the others. The first error is the one that is reported.
             effect.temporary.iter().for_each(|name| drop(spot.folder.remove_file(name)));
         }
         let synced = if each { Ok(()) } else { sync_all(&plans[..done]) };
@@ -168,19 +168,19 @@ impl Plan {
             let own = if each { sync(&plan.spot.folder) } else { Ok(()) };
             if let Err(e) = synced.as_ref().map_or_else(Err, |()| own.as_ref()) {
                 let what = if plan.effect.after.is_some() { "written" } else { "deleted" };
-                *result = Err(not_durable(what, &plan.asked, e));
+                *result = Err(not_durable(what, &plan.requested, e));
             }
         }
         results
     }
 
-    /// Makes it alone.
+    /// Executes a single plan.
     pub fn execute(self, workspace: &Workspace) -> Result<Detail, Failure> {
         Self::execute_all(workspace, vec![self]).remove(0)
     }
 
-    /// Gives new content a temporary name in its folder, which is made where it is missing: never in place, so
-    /// never through a hard link, and never half. `syncs`: waits until it is on disk.
+    /// Writes new content to a temporary file in its folder, which is created if missing. Writing in place could change
+    /// hard links and leave partial content. With `syncs`, waits until the content is on disk.
     fn prepare(&mut self, syncs: bool) -> io::Result<()> {
         let (Some(content), Some(temporary)) = (self.content.take(), &self.effect.temporary) else {
             return Ok(());
@@ -190,10 +190,10 @@ impl Plan {
         put(&self.spot.folder, temporary, &content, self.spot.found.as_ref(), None, syncs)
     }
 
-    /// Whether what stands in its place is what it was planned for.
+    /// Whether the file at the path is still the one for which the plan was made.
     fn is_as_planned(&self, workspace: &Workspace) -> bool {
         let last = if self.effect.after.is_some() { FinalLink::Follow } else { FinalLink::Keep };
-        let Ok(now) = workspace.locate_to_write(&self.asked, last, self.permit) else {
+        let Ok(now) = workspace.locate_to_write(&self.requested, last, self.permit) else {
             return false;
         };
         let folder =
@@ -215,11 +215,11 @@ impl Plan {
 
     fn failed(&self, error: &io::Error) -> Failure {
         let what = if self.effect.after.is_some() { "write" } else { "delete" };
-        failed(what, &self.asked, error)
+        failed(what, &self.requested, error)
     }
 }
 
-/// Brings to disk all that was written in the folders of these.
+/// Syncs the file systems of all plans.
 fn sync_all(plans: &[Plan]) -> io::Result<()> {
     let mut synced = BTreeSet::new();
     for Plan { spot, .. } in plans {
@@ -230,8 +230,7 @@ fn sync_all(plans: &[Plan]) -> io::Result<()> {
     Ok(())
 }
 
-/// What identifies the content of what was found in a folder under a name. Of a file that is too large to be edited,
-/// its place and times do.
+/// The digest of an entry's content. A file too large to be edited is identified by its inode, size and time instead.
 pub(super) fn digest(
     path: &RelPath,
     folder: &Dir,
@@ -254,13 +253,13 @@ pub(super) fn digest(
     Ok(Some(Digest::of(&read_up_to(path, folder, name, EDIT_LIMIT)?.0)))
 }
 
-/// Makes folders below one, and gives the last.
+/// Creates missing folders below a folder, and opens the last.
 pub(super) fn make_folders(mut folder: Dir, names: &[String]) -> io::Result<Dir> {
     for name in names {
         match folder.create_dir(name) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
-            made => {
-                if made.is_ok() {
+            created => {
+                if created.is_ok() {
                     give_to_owner(&folder, name)?;
                 }
                 sync(&folder)?;
@@ -271,15 +270,15 @@ pub(super) fn make_folders(mut folder: Dir, names: &[String]) -> io::Result<Dir>
     Ok(folder)
 }
 
-/// What was done and may be undone by a power loss is no success, and not nothing either.
+/// The failure for a change that was made, but that a power loss may undo.
 pub(super) fn not_durable(done: &str, path: &RelPath, error: &io::Error) -> Failure {
     Failure::execution(format!(
-        "'{path}' was {done}, but the disk does not confirm it ({error}): look at it again"
+        "'{path}' was {done}, but the disk did not confirm it ({error}): check it again"
     ))
 }
 
-/// Writes a new file that is like another: it gets that one's owner and, unless another is given, its mode. With
-/// `syncs` all of it is on disk then. Where that fails, nothing is left of it.
+/// Writes a new file with the owner of another and, unless `mode` is given, its mode. With `syncs`, waits until the
+/// content is on disk. If this fails, the new file is removed.
 pub(super) fn put(
     folder: &Dir,
     name: &str,
@@ -295,7 +294,7 @@ pub(super) fn put(
     written.inspect_err(|_| drop(folder.remove_file(name)))
 }
 
-/// Writes a new file, without set-user-ID and set-group-ID bits. Without an owner it gets the one of the folder.
+/// Writes a new file, without set-user-ID and set-group-ID bits. If `owner` is None, the file gets that of the folder.
 pub(super) fn write_new(
     folder: &Dir,
     name: impl Arg + AsRef<Path>,
@@ -306,7 +305,7 @@ pub(super) fn write_new(
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     if mode.is_some() {
-        // Until it has its mode, nobody else may look.
+        // Nobody else may read the file until it has its final mode.
         options.mode(0o600);
     }
     let mut file = folder.open_with(&name, &options)?;
@@ -321,7 +320,7 @@ pub(super) fn write_new(
     Ok(file)
 }
 
-/// What root makes in somebody's folder is theirs: commands run as the workspace's owner.
+/// If this process is root, gives a new entry to the owner of the folder, since commands run as the workspace's owner.
 pub(super) fn give_to_owner(folder: &Dir, name: impl Arg) -> io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
@@ -334,14 +333,14 @@ pub(super) fn give_to_owner(folder: &Dir, name: impl Arg) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives a file to a user and a group.
+/// Sets the user and group of a file.
 fn set_owner(file: &File, (user, group): (u32, u32)) -> io::Result<()> {
     let now = file.metadata()?;
     if (now.uid(), now.gid()) == (user, group) {
         return Ok(());
     }
     match std::os::unix::fs::fchown(file, Some(user), Some(group)) {
-        // Whoever may not give a file away keeps it: its content matters more.
+        // Without permission, the file keeps its owner: its content is more important.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
     }

@@ -1,10 +1,9 @@
-//! What the system shows of this process under a root that holds `/proc`: its memory, environment and
-//! open files. Each thread has a folder there that no listing names, under its own number.
+//! Recognises the `/proc` folders of this process in a workspace that contains `/proc`. They expose its memory,
+//! environment and open files. Each thread has such a folder, too, which is not listed, but opens by its ID.
 
 use std::os::fd::AsFd;
 
-/// Whether a folder is one that the system keeps for this process, or for one of its threads. `name`
-/// is what it is called where it stands.
+/// Whether a folder is the `/proc` folder of this process or of one of its threads. `name` is the folder's name.
 #[cfg(target_os = "linux")]
 pub(super) fn is_own(folder: impl AsFd, name: &str) -> bool {
     use std::fs::File;
@@ -15,13 +14,13 @@ pub(super) fn is_own(folder: impl AsFd, name: &str) -> bool {
     if name.is_empty() || !name.bytes().all(|b| b.is_ascii_digit()) {
         return false;
     }
-    // Elsewhere a file of that name means nothing, and need not even be one.
+    // On other file systems, `status` can be anything.
     let is_proc = fstatfs(&folder).is_ok_and(|found| found.f_type == PROC_SUPER_MAGIC);
     if !is_proc {
         return false;
     }
     let mut status = String::new();
-    // Of a thread that has ended there is nothing left to read.
+    // Reading fails if the thread has ended.
     let file = openat(&folder, "status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     let read = file.map(|file| File::from(file).take(1 << 16).read_to_string(&mut status));
     let id = status.lines().find_map(|line| line.strip_prefix("Tgid:"));

@@ -1,15 +1,14 @@
-//! Which folders hold build products: what tools have made and can make again, from names alone.
-//! Pure.
+//! Decides from names alone which folders contain build products, which tools made and can make again. Pure.
 //!
-//! Sources must never be hidden behind one line, so a folder counts as made by a tool only where
-//! - nobody but a tool gives that name ([`is_named_product`]): `node_modules`, `__pycache__`, …;
-//! - the project itself says that it is no source, by an ignore file, and the name is a usual one
-//!   ([`is_ignored_product`]): `dist`, `build`, `target`, …;
-//! - a file in it is the tool's own mark ([`is_mark`]), as `CACHEDIR.TAG` is; or
-//! - the name is a usual one and what stands beside it or in it is what the tool needs or makes
-//!   ([`signs`]): `target` beside `Cargo.toml`, `dist` beside `package.json`, `build` beside it with source maps in it.
+//! Sources must never be hidden behind one line, so a folder counts as a build product only if
+//! - only tools use its name ([`is_named_product`]): `node_modules`, `__pycache__`, …;
+//! - an ignore file of the project names it, and its name is a usual one ([`is_ignored_product`]): `dist`,
+//!   `build`, `target`, …;
+//! - it contains a marker file of the tool ([`is_tool_marker`]), such as `CACHEDIR.TAG`; or
+//! - its name is a usual one, and a file beside or in it is one that the tool needs or makes ([`markers`]):
+//!   `target` beside `Cargo.toml`, `dist` beside `package.json`, `build` beside it with source maps in it.
 //!
-//! A folder with nothing but a usual name is source.
+//! A folder with only a usual name is source.
 
 use std::sync::LazyLock;
 
@@ -32,15 +31,14 @@ struct ProductTable {
     sign: Vec<ProductMarker>,
 }
 
-/// What shows that a folder of a usual name is made by a tool. A pattern is a name, or begins or ends
-/// with a `*`.
+/// Files that show that a tool made a folder with a usual name. A pattern is a name, or begins or ends with `*`.
 #[derive(Deserialize)]
 pub(crate) struct ProductMarker {
     folder: String,
-    /// One of these stands beside it; empty: whatever does.
+    /// One of these is beside the folder; anything if empty.
     #[serde(default)]
     pub(crate) beside: Vec<String>,
-    /// One of these stands in it; empty: whatever does.
+    /// One of these is in the folder; anything if empty.
     #[serde(default)]
     pub(crate) within: Vec<String>,
 }
@@ -54,8 +52,8 @@ pub(crate) fn is_named_product(name: &str) -> bool {
     is_one_of(&TABLE.named, name) || name.strip_suffix(".egg-info").is_some_and(|of| !of.is_empty())
 }
 
-/// Whether checkpoints leave out what has this name, whatever ignore files say, unless git tracks it: what programs
-/// leave beside their sources while they only run.
+/// Whether checkpoints leave out entries of this name, regardless of ignore files, unless git tracks them:
+/// programs leave such files beside their sources when they run.
 pub(crate) fn is_by_product(name: &str, is_folder: bool) -> bool {
     let ending = || name.rsplit_once('.').map_or("", |(_, ending)| ending);
     if is_folder {
@@ -65,41 +63,40 @@ pub(crate) fn is_by_product(name: &str, is_folder: bool) -> bool {
     }
 }
 
-/// Whether a folder that an ignore file names holds build products; `path` is its path, with or
-/// without a `/` at the end.
+/// Whether an ignored folder contains build products. Its path may end in `/`.
 pub(crate) fn is_ignored_product(path: &str) -> bool {
     let name = last(path);
     is_named_product(name) || is_one_of(&TABLE.usual, name) || name.starts_with("cmake-build-")
 }
 
-/// Whether rules leave a build product out in that place, of a folder with a `/` at the end: such a folder
-/// as [`is_ignored_product`] has it, what compilers and packers make, or anything in a folder whose name
-/// only tools give. `env/.env` is none: people give that folder's name, too.
-pub(crate) fn is_ignored_place(path: &str) -> bool {
+/// Whether an ignored entry is a build product; the path of a folder ends in `/`. It is one if it is a folder
+/// for [`is_ignored_product`], a file that compilers and packers make, or anything in a folder whose name only
+/// tools use. `env/.env` is not one: people use that folder name, too.
+pub(crate) fn is_ignored_product_path(path: &str) -> bool {
     let (folders, name) = split(path.trim_end_matches('/'));
     folders.split('/').any(is_named_product)
         || if path.ends_with('/') { is_ignored_product(path) } else { is_made(name) }
 }
 
-/// Whether a file of this name can be a tool's own mark in what it makes.
-pub(crate) fn is_mark(name: &str) -> bool {
+/// Whether tools put a file of this name into the folders that they make.
+pub(crate) fn is_tool_marker(name: &str) -> bool {
     matches!(name, "CACHEDIR.TAG" | "CMakeCache.txt" | "pyvenv.cfg")
 }
 
-/// Whether the file `mark` shows that the folder `path` is a tool's; `has` says whether that is in it
-/// too.
-pub(crate) fn is_marked(path: &str, mark: &str, has: impl Fn(&str) -> bool) -> bool {
-    match mark {
+/// Whether the file `marker` shows that a tool made the folder `path`; `has` reports whether the folder
+/// contains a file.
+pub(crate) fn is_marked(path: &str, marker: &str, has: impl Fn(&str) -> bool) -> bool {
+    match marker {
         "CACHEDIR.TAG" => true,
-        // Some build beside the sources, and make the environment where the project is.
+        // Some projects build in the source folder, or have their virtual environment there.
         "CMakeCache.txt" => !has("CMakeLists.txt"),
         "pyvenv.cfg" => last(path).contains("env"),
         _ => false,
     }
 }
 
-/// Whether compilers and packers make files of this name, and hardly anybody else. A name without an ending may
-/// be a script's.
+/// Whether compilers and packers make files of this name, and people rarely do. A name without an extension
+/// could be a script.
 fn is_made(name: &str) -> bool {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     name.ends_with(".min.js")
@@ -107,13 +104,13 @@ fn is_made(name: &str) -> bool {
         || is_one_of(&TABLE.made_endings, ending)
 }
 
-/// The signs by which a folder of this name is known.
-pub(crate) fn signs(name: &str) -> impl Iterator<Item = &'static ProductMarker> {
-    TABLE.sign.iter().filter(move |sign| sign.folder == name)
+/// The markers for folders of this name.
+pub(crate) fn markers(name: &str) -> impl Iterator<Item = &'static ProductMarker> {
+    TABLE.sign.iter().filter(move |marker| marker.folder == name)
 }
 
-/// Whether a name fits a pattern of a [`ProductMarker`].
-pub(crate) fn fits(name: &str, pattern: &str) -> bool {
+/// Whether a name matches a pattern of a [`ProductMarker`].
+pub(crate) fn matches_pattern(name: &str, pattern: &str) -> bool {
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(end), _) => name.len() > end.len() && name.ends_with(end),
         (_, Some(start)) => name.starts_with(start),
@@ -142,10 +139,10 @@ mod tests {
             assert!(!is_named_product(name) && !is_ignored_product(name), "{name}");
         }
         for place in ["target/", "a/x.o", "__pycache__/x", "node_modules/a/b.txt", "x.egg-info/"] {
-            assert!(is_ignored_place(place), "{place}");
+            assert!(is_ignored_product_path(place), "{place}");
         }
         for place in ["env/.env", "x.log", "data/", "build/x", "a.o/", "src/.env.local"] {
-            assert!(!is_ignored_place(place), "{place}");
+            assert!(!is_ignored_product_path(place), "{place}");
         }
         assert!(is_ignored_product("a/cmake-build-debug/") && !is_ignored_product("target/src/"));
     }
@@ -158,7 +155,7 @@ mod tests {
         assert!(!is_marked("o/", "CMakeCache.txt", |name| name == "CMakeLists.txt"));
         assert!(is_marked("my-venv/", "pyvenv.cfg", none));
         assert!(!is_marked("project/", "pyvenv.cfg", none));
-        assert!(!is_mark("Makefile") && !is_marked("a", "Makefile", none));
+        assert!(!is_tool_marker("Makefile") && !is_marked("a", "Makefile", none));
     }
 
     #[test]
@@ -170,8 +167,8 @@ mod tests {
             ("libs", "lib.*", false),
             ("libs", "lib", false),
         ] {
-            assert_eq!(fits(name, pattern), is, "{name} {pattern}");
+            assert_eq!(matches_pattern(name, pattern), is, "{name} {pattern}");
         }
-        assert!(signs("src").next().is_none() && signs("build").count() == 5);
+        assert!(markers("src").next().is_none() && markers("build").count() == 5);
     }
 }

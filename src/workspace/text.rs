@@ -1,10 +1,10 @@
-//! What a file is that is no text in UTF-8: it is named, not shown.
+//! Refuses to show a file that is not UTF-8 text, and names its format.
 
 use super::Contents;
 use crate::protocol::Failure;
 use crate::text::count;
 
-/// How files of some formats begin, and what they are.
+/// The first bytes of some formats, and their names.
 const FORMATS: [(&[u8], &str); 22] = [
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -31,21 +31,19 @@ const FORMATS: [(&[u8], &str); 22] = [
 ];
 
 impl Contents {
-    /// Whether it is text in UTF-8, as far as it was read.
+    /// Whether the bytes read are UTF-8 text.
     pub fn is_text(&self) -> bool {
         !self.bytes.contains(&0) && self.invalid().is_none()
     }
 
-    /// Where the first byte is that is not UTF-8; a character that was cut off by the end of what was
-    /// read counts as one.
+    /// The position of the first byte that is not UTF-8. A character cut off at the end of a partial read is valid.
     fn invalid(&self) -> Option<usize> {
         let error = std::str::from_utf8(&self.bytes).err()?;
         let is_cut = error.error_len().is_none() && (self.bytes.len() as u64) < self.size;
         (!is_cut).then(|| error.valid_up_to())
     }
 
-    /// The same, unless it is no text in UTF-8. A text that was shown with U+FFFD in it would come back
-    /// with U+FFFD in it.
+    /// Fails unless the content is UTF-8 text. If invalid bytes were shown as U+FFFD, the model would send U+FFFD back.
     pub fn text(self) -> Result<Self, Failure> {
         if self.is_text() {
             return Ok(self);
@@ -66,7 +64,7 @@ impl Contents {
     }
 }
 
-/// What the first bytes of a file say that it is.
+/// The format of a file, from its first bytes.
 fn format(bytes: &[u8]) -> Option<&'static str> {
     let riff = |kind: &[u8]| bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(kind);
     if riff(b"WEBP") {

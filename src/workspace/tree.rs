@@ -1,6 +1,5 @@
-//! The files below a folder as lines, within bounds: where there are more than can be named, whole
-//! folders stand as one line each, with their counts, those nearest to the folder first to be opened.
-//! Pure.
+//! Lists the files below a folder as lines, within limits. If there are too many, folders get one line each
+//! with their counts; those nearest to the folder are expanded first. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -9,13 +8,12 @@ use super::names::split;
 use super::walk::{EntryKind, Listed, Walk};
 use crate::text::{byte_count, count, visible_line};
 
-/// As many lines are shown.
-const LINES: usize = 1_000;
-/// As many bytes of them.
-const BYTES: usize = 32 << 10;
+/// The most lines that are shown.
+const MAX_LINES: usize = 1_000;
+/// The most bytes that are shown.
+const MAX_BYTES: usize = 32 << 10;
 
 impl Listed<'_> {
-    /// Its line.
     pub(super) fn line(&self) -> String {
         let path = visible_line(self.path);
         match self.kind {
@@ -26,25 +24,26 @@ impl Listed<'_> {
     }
 }
 
-/// What stands in a line.
+/// A line of the tree.
 #[derive(Debug, Clone)]
 enum Item {
-    /// The file of this number.
+    /// The file with this number.
     File(usize),
-    /// All these files, and the length of their folder's path with the `/` at the end.
+    /// The range of a folder's files, and the length of its path including the final `/`.
     Folder(Range<usize>, usize),
 }
 
-/// The lines of a walk's files, which lie below a folder whose path is so long, its `/` included.
+/// The lines for the files of a walk. `folder` is the length of the path of the folder that contains all of
+/// them, including the final `/`.
 pub fn lines_of(walk: &Walk, folder: usize) -> String {
-    bounded(walk, folder, LINES, BYTES)
+    bounded(walk, folder, MAX_LINES, MAX_BYTES)
 }
 
 fn bounded(files: &Walk, folder: usize, mut lines: usize, mut bytes: usize) -> String {
     let (mut shown, mut queue) = (BTreeMap::new(), VecDeque::new());
     let mut rest = 0;
-    // The folder itself has no line: as many as fit of what is in it, and one for the rest.
-    for item in opened(files, 0..files.files().len(), folder) {
+    // The folder itself has no line: show as many of its entries as fit, and one line for the rest.
+    for item in children(files, 0..files.files().len(), folder) {
         let size = item.line(files).len() + 1;
         if rest > 0 || lines <= 1 || size > bytes {
             rest += item.range().len();
@@ -56,12 +55,12 @@ fn bounded(files: &Walk, folder: usize, mut lines: usize, mut bytes: usize) -> S
     }
     while let Some(item) = queue.pop_front() {
         let Item::Folder(range, prefix) = &item else { continue };
-        if is_gits(files, range, *prefix) {
+        if is_git_folder(files, range, *prefix) {
             continue;
         }
-        // Its own line goes for those of what is in it.
+        // The lines of its entries replace the folder's own line.
         let room = (lines + 1, bytes + item.line(files).len() + 1);
-        let items = opened(files, range.clone(), *prefix);
+        let items = children(files, range.clone(), *prefix);
         let size = items.iter().map(|item| item.line(files).len() + 1).sum::<usize>();
         if items.len() >= room.0 || size > room.1 {
             continue;
@@ -84,8 +83,8 @@ fn bounded(files: &Walk, folder: usize, mut lines: usize, mut bytes: usize) -> S
     text
 }
 
-/// A folder's files and folders.
-fn opened(files: &Walk, range: Range<usize>, prefix: usize) -> Vec<Item> {
+/// The files and folders directly in a folder.
+fn children(files: &Walk, range: Range<usize>, prefix: usize) -> Vec<Item> {
     let mut items = Vec::new();
     let mut at = range.start;
     while at < range.end {
@@ -104,8 +103,8 @@ fn opened(files: &Walk, range: Range<usize>, prefix: usize) -> Vec<Item> {
     items
 }
 
-/// Whether a folder is git's own, whose files nobody lists who does not name it.
-fn is_gits(files: &Walk, range: &Range<usize>, prefix: usize) -> bool {
+/// Whether a folder is a `.git`, which is only expanded if the request names it.
+fn is_git_folder(files: &Walk, range: &Range<usize>, prefix: usize) -> bool {
     let path = files.file(range.start).path[..prefix].trim_end_matches('/');
     split(path).1.eq_ignore_ascii_case(".git")
 }

@@ -20,7 +20,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use deaddrop::protocol::{Address, Asks, Change, Operation, Reading, Step, tags};
+use deaddrop::protocol::{Asks, Change, Operation, Reading, ReplyAddress, Step, tags};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::json;
 use similar::TextDiff;
@@ -56,7 +56,7 @@ fn check(file: &Path) -> Result<(), Failed> {
         cases += 1;
         let read = tags::parse(&unescaped(&format!("{written}\n"))?);
         actual.push_str(&format!("%% {title}\n{written}\n---\n"));
-        if let Some(Address { session, sequence, key }) = &read.answers {
+        if let Some(ReplyAddress { session, sequence, key }) = &read.answers {
             let key = key.as_deref().unwrap_or("-");
             actual.push_str(&format!("answers {session} {sequence} {key}\n"));
         }

@@ -8,7 +8,7 @@ use crate::session::log::{self, LogEntry};
 use crate::session::{Ignored, Session, TurnChanges};
 use crate::settings::Config;
 use crate::workspace::checkpoint::{CheckpointStore, TreeChange, TreeEntry, compose};
-use crate::workspace::overlay::Standing;
+use crate::workspace::overlay::FileState;
 
 /// The turns to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,14 +45,14 @@ impl TurnDiff<'_> {
     ///
     /// # Errors
     /// The content is not stored any more.
-    pub fn content(&self, entry: Option<&TreeEntry>) -> Result<Option<Standing>> {
+    pub fn content(&self, entry: Option<&TreeEntry>) -> Result<Option<FileState>> {
         Ok(match entry {
             None | Some(TreeEntry::Folder { .. }) => None,
-            Some(TreeEntry::Link { target }) => Some(Standing::Link(target.clone())),
-            Some(TreeEntry::NotStored { .. }) => Some(Standing::Large),
+            Some(TreeEntry::Link { target }) => Some(FileState::Link(target.clone())),
+            Some(TreeEntry::NotStored { .. }) => Some(FileState::Large),
             Some(TreeEntry::File { blob, .. }) => {
                 let bytes = self.store.blobs.read(blob)?.ok_or_else(|| gone(self.turn_of(blob)))?;
-                Some(Standing::File(bytes))
+                Some(FileState::File(bytes))
             }
         })
     }

@@ -246,7 +246,7 @@ impl Engine {
             let reading = Reading::Later(Part::default());
             self.workspace
                 .as_is()
-                .place_of(&Operation::Read { path: path.clone(), reading })
+                .resolved_path(&Operation::Read { path: path.clone(), reading })
                 .or(Some(path))
         });
         session.seen.mark_outdated(places);

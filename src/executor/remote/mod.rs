@@ -1,12 +1,12 @@
-//! Another machine, or a container: operations are carried out by an agent there, which is asked over
-//! JSON-RPC. Journal, sessions, inbox and outbox stay here.
+//! Carries out operations on another machine or in a container, through JSON-RPC requests to an agent there. The
+//! journal, sessions, inbox and outbox stay on this machine.
 //!
-//! A guest is another deaddrop. It carries out each step once, under a key that is journalled before it
-//! is asked: whoever goes away in the middle, what it came to can be asked again.
+//! A guest is another deaddrop. It carries out each step once, under a key that is journalled before the request: if
+//! either side stops, the result can be requested again.
 //!
-//! What a guest says is looked at before it is believed: it may be the machine that replies run on.
+//! The answers of a guest are checked before they are used, since commands of replies run on that machine.
 
-mod sane;
+mod sanitize;
 mod steps;
 
 use std::cell::{Cell, RefCell};
@@ -31,106 +31,105 @@ use crate::workspace::walk::Walk;
 use crate::workspace::{self, Contents};
 use steps::RemoteExecutor;
 
-/// So long a guest may take for what it does at once.
-const PATIENCE: Duration = Duration::from_mins(1);
-/// So much longer than its command a step may take.
+/// The timeout of a request that the guest can answer at once.
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
+/// How much longer than its command a step may take.
 const GRACE: Duration = Duration::from_secs(30);
-/// How often a step is asked about that is still being carried out.
-const AGAIN: Duration = Duration::from_millis(200);
+/// The interval at which the result of a running step is requested.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// So long a guest is tried for that was there a moment ago: what it was doing may have to end first.
-const RETURN: Duration = Duration::from_secs(10);
-/// How often it is tried.
-const PAUSE: Duration = Duration::from_millis(250);
-/// So long a guest may take to hear that a session is over, which nobody else waits for.
-const LEAVE: Duration = Duration::from_secs(2);
-/// So long a connection may take to be made and answer.
-const HELLO: Duration = Duration::from_secs(30);
-/// So long a socket may take to say that it is connected.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long reconnecting to a guest is tried, since it may have to finish something first.
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The interval at which it is tried.
+const RECONNECT_INTERVAL: Duration = Duration::from_millis(250);
+/// The timeout for reporting the end of a session.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The timeout for the first answer over a new connection.
+const PING_TIMEOUT: Duration = Duration::from_secs(30);
+/// The timeout for the handshake of a socket.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A guest, whether it can be reached or not.
+/// A guest and the connection to it, if there is one.
 pub struct Guest {
     settings: settings::GuestAddress,
     programs: Programs,
-    link: RefCell<Option<Client>>,
+    client: RefCell<Option<Client>>,
     about: RefCell<Option<Rc<About>>>,
-    /// Whether it was there once.
+    /// Whether it has answered before.
     has_answered: Cell<bool>,
-    /// Keys of steps whose outcomes are journalled: the guest may forget them.
+    /// Keys of steps whose outcomes are journalled, so the guest may forget them.
     settled: RefCell<Vec<String>>,
-    /// Sessions that are over, of which it is not told yet.
-    over: RefCell<Vec<String>>,
-    /// How long it is waited for while another deaddrop is at work there.
-    patience: Cell<Duration>,
-    /// Says whether the person wants to stop.
+    /// Ended sessions that have not been reported to it yet.
+    ended: RefCell<Vec<String>>,
+    /// How long to wait while another deaddrop serves the guest's project.
+    lock_timeout: Cell<Duration>,
+    /// Whether the person wants to stop.
     interrupted: Option<Box<dyn Fn() -> bool + Send>>,
 }
 
-/// How operations of one turn are carried out in a guest.
-pub struct Terms<'a> {
-    /// What the keys of its steps begin with: the same for the same turn, and of no other.
+/// The parameters of one turn in a guest.
+pub struct GuestTurn<'a> {
+    /// The beginning of the keys of its steps, unique to the turn.
     pub turn: String,
-    /// What the session is called that its commands are of: what they have for themselves there is
-    /// found by it.
+    /// The name of the session, by which the guest finds the scratch directory of its commands.
     pub own: String,
-    /// How long a command gets that asks for so much.
+    /// The timeout of a command, given the one that it requests.
     pub timeout: &'a dyn Fn(Option<Duration>) -> Duration,
-    /// Whether commands reach the network; None for what the guest's settings say.
+    /// Whether commands have network access; None for the guest's setting.
     pub network: Option<bool>,
-    /// How many characters of a command's output are kept.
+    /// The most characters of a command's output that are kept.
     pub output_limit: usize,
-    /// The largest file, in bytes, that is given where it is read in its place.
+    /// The size of the largest file whose complete content is returned, in bytes.
     pub read_limit: u64,
-    /// How many bytes of such files may be given yet.
+    /// How many more bytes of such contents may be returned.
     pub read_room: u64,
-    /// Which files may be searched.
+    /// The policy for files that may be searched.
     pub files: Option<settings::FilePolicy>,
 }
 
 impl Guest {
-    /// The guest of these settings, reached by a program from there. Nothing is done yet.
+    /// Makes a guest from the settings, without connecting. `programs` finds the program that connects to it.
     pub fn new(settings: settings::GuestAddress, programs: Programs) -> Self {
         Self {
             settings,
             programs,
-            link: RefCell::default(),
+            client: RefCell::default(),
             about: RefCell::default(),
             has_answered: Cell::default(),
             settled: RefCell::default(),
-            over: RefCell::default(),
-            patience: Cell::default(),
+            ended: RefCell::default(),
+            lock_timeout: Cell::default(),
             interrupted: None,
         }
     }
 
-    /// The same, not waited for any longer when that says that the person wants to stop.
+    /// Stops waiting when `interrupted` returns true.
     #[must_use]
-    pub fn until(self, interrupted: impl Fn() -> bool + Send + 'static) -> Self {
+    pub fn with_interrupt(self, interrupted: impl Fn() -> bool + Send + 'static) -> Self {
         Self { interrupted: Some(Box::new(interrupted)), ..self }
     }
 
-    /// Which guest it is, for people.
+    /// The name of the guest for people.
     pub fn label(&self) -> String {
         self.settings.label()
     }
 
-    /// Returns what carries out the operations of a turn there.
+    /// Makes the executor of a turn.
     ///
     /// # Errors
-    /// It cannot be reached.
-    pub fn executor<'a>(&'a self, terms: Terms<'a>) -> Result<Box<dyn Executor + 'a>> {
+    /// The guest cannot be reached.
+    pub fn executor<'a>(&'a self, turn: GuestTurn<'a>) -> Result<Box<dyn Executor + 'a>> {
         self.about()?;
-        Ok(Box::new(RemoteExecutor::new(self, terms)))
+        Ok(Box::new(RemoteExecutor::new(self, turn)))
     }
 
-    /// Lists the files there.
+    /// Lists the files.
     pub fn walk(&self) -> Result<Walk> {
         self.about()?;
-        Ok(sane::walk(self.ask("walk", &serde_json::json!({}))?))
+        Ok(sanitize::walk(self.request("walk", &serde_json::json!({}))?))
     }
 
-    /// Reads a text there: its beginning, or the lines that were asked for.
+    /// Reads the beginning of a text file, or the requested lines.
     pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {
         if part.is_whole() {
             let text = self.read(path, workspace::READ_LIMIT)?.and_then(Contents::text);
@@ -139,116 +138,122 @@ impl Guest {
             }
             return self.read_part(path, Part { start: Some(1), ..part });
         }
-        let read = self.read_of(path, workspace::READ_LIMIT, part)?;
+        let read = self.request_read(path, workspace::READ_LIMIT, part)?;
         if let Ok(Contents { lines: None, .. }) = read {
-            return Err(self.nonsense("read", "it does not say which lines it gives"));
+            return Err(self.invalid_answer("read", "the line numbers are missing"));
         }
         Ok(read.and_then(Contents::text))
     }
 
-    /// Reads a file there, at most its first `limit` bytes.
+    /// Reads up to `limit` bytes of a file.
     pub fn read(&self, path: &RelPath, limit: u64) -> Result<Result<Contents, Failure>> {
-        let read = self.read_of(path, limit, Part::default())?;
+        let read = self.request_read(path, limit, Part::default())?;
         Ok(read.map(|contents| Contents { lines: None, ..contents }))
     }
 
-    fn read_of(&self, path: &RelPath, limit: u64, part: Part) -> Result<Result<Contents, Failure>> {
+    fn request_read(
+        &self,
+        path: &RelPath,
+        limit: u64,
+        part: Part,
+    ) -> Result<Result<Contents, Failure>> {
         self.about()?;
-        let asked = ReadParams { path: path.clone(), limit, part };
-        Ok(match self.ask("read", &asked)? {
-            ReadResult::Failed(failure) => Err(sane::failure(failure)),
+        let params = ReadParams { path: path.clone(), limit, part };
+        Ok(match self.request("read", &params)? {
+            ReadResult::Failed(failure) => Err(sanitize::failure(failure)),
             ReadResult::File { path, bytes, size, lines } => {
                 let mut bytes = bytes.into_bytes();
                 bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-                let size = sane::size(size.max(bytes.len() as u64));
-                let lines = lines.map(|lines| sane::lines(lines, &bytes, part));
+                let size = sanitize::size(size.max(bytes.len() as u64));
+                let lines = lines.map(|lines| sanitize::lines(lines, &bytes, part));
                 Ok(Contents { path, bytes, size, lines })
             }
         })
     }
 
-    // The connection: made when it is needed, made again where it broke and nothing can be done twice by that, and given
-    // up between turns.
+    // A connection is made when it is needed, made again if it broke and repeating the request is safe, and closed
+    // between turns.
 
-    /// Gives the connection up until it is needed again: a guest that serves its own project
-    /// holds the lock of that as long as it lasts.
-    pub fn rest(&self) {
-        self.leave();
-        self.patience.set(Duration::ZERO);
-        // By then its owner may have started it anew, with other walls.
+    /// Closes the connection until it is needed again. A guest that serves its own project holds the project's lock
+    /// while it is connected.
+    pub fn disconnect(&self) {
+        self.report_ended_sessions();
+        self.lock_timeout.set(Duration::ZERO);
+        // The guest may be restarted with other settings before the next connection.
         self.about.take();
-        let link = self.link.take();
-        // Its end may take a moment, for which nobody has to wait; where no thread can be had, we do.
-        let end = move || drop(link);
+        let client = self.client.take();
+        // Closing may take a moment, so a thread does it; if none can be created, this one does.
+        let end = move || drop(client);
         let _ = thread::Builder::new().name("client-end".to_owned()).spawn(end);
     }
 
-    /// A session is over (see [`Terms::own`]): what its commands had for themselves may go.
-    /// That is said over a connection that is there, now or later; else the guest removes it when
-    /// nobody has used it for a month.
-    pub fn forget(&self, own: String) {
-        self.over.borrow_mut().push(own);
-        self.leave();
+    /// Ends a session (see [`GuestTurn::own`]), so that the guest may remove its scratch directory. This is reported
+    /// over an existing connection, now or later. Otherwise the guest removes the directory after a month.
+    pub fn end_session(&self, own: String) {
+        self.ended.borrow_mut().push(own);
+        self.report_ended_sessions();
     }
 
-    /// A turn goes on: should another deaddrop be at work where the guest's would be, which may be
-    /// carrying out a step of this very turn, it is waited for so long. Until [`Guest::rest`].
-    pub fn be_patient(&self, patience: Duration) {
-        self.patience.set(patience + GRACE);
+    /// Waits up to this time if another deaddrop serves the guest's project, since it may be carrying out a step of a
+    /// turn that is continued. Valid until [`Guest::disconnect`].
+    pub fn wait_for_lock(&self, timeout: Duration) {
+        self.lock_timeout.set(timeout + GRACE);
     }
 
     fn is_interrupted(&self) -> bool {
         self.interrupted.as_ref().is_some_and(|interrupted| interrupted())
     }
 
-    /// What its memory of steps is known by.
+    /// The name of its record of steps.
     fn state(&self) -> Result<Option<String>> {
         Ok(Some(self.about()?.state.clone()).filter(|state| !state.is_empty()))
     }
 
-    fn leave(&self) {
-        let mut link = self.link.borrow_mut();
-        let (true, Some(client)) = (self.about.borrow().is_some(), link.as_mut()) else { return };
-        for key in self.over.take() {
-            // One that does not know the method, or does not want to, is not asked again.
-            let answer = client.call::<jsonrpc::Written>("leave", &Key { key }, LEAVE);
+    fn report_ended_sessions(&self) {
+        let mut client = self.client.borrow_mut();
+        let (true, Some(connected)) = (self.about.borrow().is_some(), client.as_mut()) else {
+            return;
+        };
+        for key in self.ended.take() {
+            // A guest that refuses the method is not asked again.
+            let answer = connected.call::<jsonrpc::Written>("leave", &Key { key }, LEAVE_TIMEOUT);
             if answer.is_err() {
-                // What it still has to say is nobody's answer.
-                link.take();
+                // A late answer could be mistaken for that of another request.
+                client.take();
                 return;
             }
         }
     }
 
-    /// Tools there, with their versions.
+    /// The tools of the guest, with their versions.
     ///
     /// # Errors
-    /// It cannot be reached.
+    /// The guest cannot be reached.
     pub fn tools(&self) -> Result<Vec<String>> {
         self.about()?;
-        let about: About = self.ask("about", &AboutParams { tools: true })?;
-        Ok(sane::about(about).tools)
+        let about: About = self.request("about", &AboutParams { tools: true })?;
+        Ok(sanitize::about(about).tools)
     }
 
-    /// What was asked of it that cannot be answered so.
-    fn nonsense(&self, method: &str, why: &str) -> Error {
-        Error::guest(&self.label(), &format!("it does not answer '{method}' as it should: {why}"))
+    /// The error for an invalid answer to a request.
+    fn invalid_answer(&self, method: &str, why: &str) -> Error {
+        Error::guest(&self.label(), &format!("invalid answer to '{method}': {why}"))
     }
 
-    /// What the guest is.
+    /// The guest's description of itself.
     ///
     /// # Errors
-    /// It cannot be reached, or is no deaddrop of this version.
+    /// The guest cannot be reached, or is not a compatible deaddrop.
     pub fn about(&self) -> Result<Rc<About>> {
         if let Some(about) = &*self.about.borrow() {
             return Ok(Rc::clone(about));
         }
-        let about = match self.exchange::<About>("about", &AboutParams::default())? {
+        let about = match self.call_with_retry::<About>("about", &AboutParams::default())? {
             Ok(about) if about.version == VERSION => about,
             Ok(About { version, program, .. }) => {
                 let why = format!(
-                    "{} there speaks version {version} of the methods for guests, and this one version {VERSION}: install the same deaddrop on both machines",
-                    sane::line(&program)
+                    "{} there uses version {version} of the guest protocol, and this one version {VERSION}: install the same deaddrop on both machines",
+                    sanitize::line(&program)
                 );
                 return Err(Error::guest(&self.label(), &why));
             }
@@ -259,122 +264,121 @@ impl Guest {
                 );
                 return Err(Error::relayed(why, "guest-not-deaddrop", 1));
             }
-            Err(fault) => return Err(self.nonsense("about", &fault.to_string())),
+            Err(fault) => return Err(self.invalid_answer("about", &fault.to_string())),
         };
-        let about = Rc::new(sane::about(about));
+        let about = Rc::new(sanitize::about(about));
         self.about.replace(Some(Rc::clone(&about)));
         self.has_answered.set(true);
         Ok(about)
     }
 
-    /// Asks for what can be asked for twice, and must be given.
-    fn ask<T: DeserializeOwned>(&self, method: &str, params: &impl Serialize) -> Result<T> {
-        self.given(method, self.exchange(method, params)?)
+    /// Makes a request that can be repeated and must succeed.
+    fn request<T: DeserializeOwned>(&self, method: &str, params: &impl Serialize) -> Result<T> {
+        self.require_success(method, self.call_with_retry(method, params)?)
     }
 
-    /// What must be given.
-    fn given<T>(&self, method: &str, said: Result<T, RpcError>) -> Result<T> {
-        said.map_err(|fault| self.nonsense(method, &sane::line(&fault.message)))
+    /// Converts an RPC error of a request that must succeed.
+    fn require_success<T>(&self, method: &str, answer: Result<T, RpcError>) -> Result<T> {
+        answer.map_err(|fault| self.invalid_answer(method, &sanitize::line(&fault.message)))
     }
 
-    /// Asks for what can be asked for twice: once more where the connection broke.
-    fn exchange<T: DeserializeOwned>(
+    /// Makes a request that can be repeated: once more if the connection broke.
+    fn call_with_retry<T: DeserializeOwned>(
         &self,
         method: &str,
         params: &impl Serialize,
     ) -> Result<Result<T, RpcError>> {
-        self.twice(|client| client.call(method, params, PATIENCE))
+        self.with_retry(|client| client.call(method, params, REQUEST_TIMEOUT))
     }
 
-    /// Asks for what takes a while and can be asked for twice: a step, which is done once however often it is asked
-    /// for, or a look for files. Has what goes by this key ended where the person wants to stop. Tells too whether
-    /// the connection broke meanwhile.
-    fn ask_until<T: DeserializeOwned>(
+    /// Makes a long request that can be repeated: a step, which is carried out once however often it is requested, or a
+    /// search. If the person wants to stop, interrupts the request with this key. Also returns whether the connection
+    /// broke in between.
+    fn long_request<T: DeserializeOwned>(
         &self,
         method: &str,
-        asked: &impl Serialize,
+        params: &impl Serialize,
         key: &str,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<(Result<T, RpcError>, bool)> {
         let (key, mut times) = (Key { key: key.to_owned() }, 0);
-        let said = self.twice(|client| {
+        let answer = self.with_retry(|client| {
             times += 1;
-            let mut told: Option<Instant> = None;
-            let mut tell = || {
-                // Said again: the first may overtake what it is to end.
-                let tell = self.is_interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
-                told = if tell { Some(Instant::now()) } else { told };
-                tell.then(|| jsonrpc::request(None, "interrupt", &key))
+            let mut sent: Option<Instant> = None;
+            let mut interrupt = || {
+                // Repeated, since the guest may receive the first one before the request that it interrupts.
+                let is_due = sent.is_none_or(|sent| sent.elapsed() >= POLL_INTERVAL);
+                if !self.is_interrupted() || !is_due {
+                    return None;
+                }
+                sent = Some(Instant::now());
+                Some(jsonrpc::request(None, "interrupt", &key))
             };
-            client.call_while(method, asked, patience, Some(&mut tell))
+            client.call_while(method, params, timeout, Some(&mut interrupt))
         })?;
-        Ok((said, times > 1))
+        Ok((answer, times > 1))
     }
 
-    /// Calls again where the connection broke. Who wants to stop is not kept waiting: the key of a step
-    /// is journalled.
-    fn twice<T>(&self, mut call: impl FnMut(&mut Client) -> Result<T, Gone>) -> Result<T> {
-        let knew = self.link.borrow().is_some() || self.has_answered.get();
-        let mut had_connection = false;
-        let first = self.with(if knew { RETURN } else { Duration::ZERO }, |client| {
-            had_connection = true;
+    /// Calls again if the connection broke. After an interrupt there is no second call: the key of a step is journalled.
+    fn with_retry<T>(&self, mut call: impl FnMut(&mut Client) -> Result<T, Gone>) -> Result<T> {
+        let was_reachable = self.client.borrow().is_some() || self.has_answered.get();
+        let mut was_connected = false;
+        let timeout = if was_reachable { RECONNECT_TIMEOUT } else { Duration::ZERO };
+        let first = self.with_client(timeout, |client| {
+            was_connected = true;
             call(client)
         });
-        // One that was there may break before anything was written to it, too. Where there was none,
-        // it was tried for already.
-        let again = first.or_else(|gone| {
-            if had_connection && !self.is_interrupted() {
-                self.with(RETURN, call)
+        // A connection can break before anything was sent. If there was none, connecting was tried already.
+        let second = first.or_else(|gone| {
+            if was_connected && !self.is_interrupted() {
+                self.with_client(RECONNECT_TIMEOUT, call)
             } else {
                 Err(gone)
             }
         });
-        again.map_err(|gone| self.away(&gone))
+        second.map_err(|gone| Error::guest(&self.label(), &gone.reason))
     }
 
-    /// Calls with the connection that there is, or with a new one, which is tried for so long.
-    fn with<T>(
+    /// Calls a function with the present connection, or with a new one.
+    fn with_client<T>(
         &self,
-        patience: Duration,
+        timeout: Duration,
         call: impl FnOnce(&mut Client) -> Result<T, Gone>,
     ) -> Result<T, Gone> {
-        let mut link = self.link.borrow_mut();
-        let client = match link.as_mut() {
-            Some(client) => client,
-            None => link.insert(self.connect(patience)?),
+        let mut client = self.client.borrow_mut();
+        let connected = match client.as_mut() {
+            Some(connected) => connected,
+            None => client.insert(self.connect(timeout)?),
         };
-        let called = call(client);
-        if called.is_err() {
-            // Nothing more can be said over it.
-            link.take();
+        let result = call(connected);
+        if result.is_err() {
+            // The connection cannot be used any more.
+            client.take();
         }
-        called
+        result
     }
 
-    /// A connection over which somebody answers.
-    fn connect(&self, patience: Duration) -> Result<Client, Gone> {
+    /// Connects, and waits for the first answer.
+    fn connect(&self, timeout: Duration) -> Result<Client, Gone> {
         let begun = Instant::now();
         loop {
-            let tried = match &self.settings {
+            let connected = match &self.settings {
                 Command(command) => Client::spawn(command, &self.programs),
-                Socket { path, port } => Client::connect(path, Some(*port), HANDSHAKE),
+                Socket { path, port } => Client::connect(path, Some(*port), HANDSHAKE_TIMEOUT),
             };
-            let answered = tried.and_then(|mut client| client.ping(HELLO).map(|_| client));
-            let patience = match &answered {
-                Err(gone) if gone.held => patience.max(self.patience.get()),
-                _ => patience,
+            let answered =
+                connected.and_then(|mut client| client.ping(PING_TIMEOUT).map(|_| client));
+            let timeout = match &answered {
+                Err(gone) if gone.held => timeout.max(self.lock_timeout.get()),
+                _ => timeout,
             };
             match answered {
-                Err(_) if begun.elapsed() < patience && !self.is_interrupted() => {
-                    thread::sleep(PAUSE);
+                Err(_) if begun.elapsed() < timeout && !self.is_interrupted() => {
+                    thread::sleep(RECONNECT_INTERVAL);
                 }
                 Ok(client) => return Ok(client),
                 Err(gone) => return Err(gone),
             }
         }
-    }
-
-    fn away(&self, gone: &Gone) -> Error {
-        Error::guest(&self.label(), &gone.reason)
     }
 }

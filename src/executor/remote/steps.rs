@@ -1,13 +1,16 @@
-//! Carries out operations in a guest: each step has a key, journalled before it is asked for.
+//! Carries out operations in a guest. Each step has a key that is journalled before it is requested.
 
 use std::cell::RefCell;
 
-use super::{AGAIN, GRACE, Guest, PATIENCE, Terms, sane};
+use super::{GRACE, Guest, GuestTurn, POLL_INTERVAL, REQUEST_TIMEOUT, sanitize};
 use crate::error::{Error, Result};
-use crate::executor::{Executor, Left, WriteAhead, fault_of, lost, shorter_than_asked, told};
+use crate::executor::{
+    Executor, InterruptedStep, WriteAhead, command_fault, immediate_result, timeout_warning,
+    unknown_result,
+};
 use crate::policy::Grant;
 use crate::protocol::jsonrpc::{
-    Done, FindParams, LookParams, LookResult, READ_LIMIT, ResultParams, RpcError, State,
+    Done, FindParams, PathFactsParams, PathFactsResult, READ_LIMIT, ResultParams, RpcError, State,
     StepParams, without_content,
 };
 use crate::protocol::{
@@ -15,133 +18,133 @@ use crate::protocol::{
     WarningKind,
 };
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look, MOVED_FILES};
+use crate::workspace::{Contents, MOVED_FILES, PathFacts};
 
 /// Carries out the operations of a turn in a guest.
 pub(super) struct RemoteExecutor<'a> {
     guest: &'a Guest,
-    terms: Terms<'a>,
+    turn: GuestTurn<'a>,
     /// The number of the step.
     step: usize,
-    noticed: Vec<Warning>,
-    /// What was looked at last for this step, and what the guest told of it.
-    looked: RefCell<Option<(LookParams, LookResult)>>,
+    warnings: Vec<Warning>,
+    /// The last request for path facts in this step, and its result.
+    path_facts: RefCell<Option<(PathFactsParams, PathFactsResult)>>,
 }
 
 impl<'a> RemoteExecutor<'a> {
-    pub(super) fn new(guest: &'a Guest, terms: Terms<'a>) -> Self {
-        Self { guest, terms, step: 0, noticed: Vec::new(), looked: RefCell::default() }
+    pub(super) fn new(guest: &'a Guest, turn: GuestTurn<'a>) -> Self {
+        Self { guest, turn, step: 0, warnings: Vec::new(), path_facts: RefCell::default() }
     }
 
     fn key(&self) -> String {
-        format!("{}-{}", self.terms.turn, self.step)
+        format!("{}-{}", self.turn.turn, self.step)
     }
 
-    /// What the guest tells of an operation: the same is asked for once before a step.
-    fn look_at(&self, operation: &Operation, standing: bool) -> Result<LookResult> {
-        let asked = LookParams { operation: without_content(operation), standing };
-        let known = self
-            .looked
-            .take()
-            .filter(|(of, _)| of.operation == asked.operation && (of.standing || !asked.standing));
-        let (asked, looked) = match known {
+    /// Requests the path facts of an operation, once before each step.
+    fn request_path_facts(&self, operation: &Operation, standing: bool) -> Result<PathFactsResult> {
+        let params = PathFactsParams { operation: without_content(operation), standing };
+        let known = self.path_facts.take().filter(|(known, _)| {
+            known.operation == params.operation && (known.standing || !params.standing)
+        });
+        let (params, result) = match known {
             Some(known) => known,
             None => {
-                let looked: LookResult = self.guest.ask("look", &asked)?;
-                (asked, looked)
+                let result: PathFactsResult = self.guest.request("look", &params)?;
+                (params, result)
             }
         };
-        self.looked.replace(Some((asked, looked.clone())));
-        Ok(looked)
+        self.path_facts.replace(Some((params, result.clone())));
+        Ok(result)
     }
 
-    /// What an operation came to, as far as that can be believed; what was noticed is kept.
-    fn take(&mut self, done: Done, operation: &Operation) -> Detail {
-        let done = sane::done(done, operation, self.terms.output_limit);
-        self.noticed = done.warnings;
+    /// Sanitizes the result of an operation, and keeps its warnings.
+    fn accept(&mut self, done: Done, operation: &Operation) -> Detail {
+        let done = sanitize::done(done, operation, self.turn.output_limit);
+        self.warnings = done.warnings;
         done.detail
     }
 
-    /// Has the step noted that comes next, and asks for it.
-    fn ask_for(
+    /// Has the next step journalled, and requests it.
+    fn record_and_request(
         &mut self,
         operation: &Operation,
-        opens: Grant,
+        grant: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Option<Detail>> {
         let (key, state) = (self.key(), self.guest.state()?);
         before(WriteAhead::Effects(&[Effect::Guest { key: key.clone(), state: state.clone() }]))?;
-        self.carry_out(operation, opens, &key, state)
+        self.request_step(operation, grant, &key, state)
     }
 
-    /// Asks for a step; the same twice is the same step. None where nothing was done, since what the
-    /// guest knows of steps is not known by this `state` any more.
-    fn carry_out(
+    /// Requests a step; a second request with the same key is for the same step. None if nothing was done because
+    /// `state` is not the name of the guest's record of steps any more.
+    fn request_step(
         &mut self,
         operation: &Operation,
-        opens: Grant,
+        grant: Grant,
         key: &str,
         state: Option<String>,
     ) -> Result<Option<Detail>> {
         let mut operation = operation.clone();
-        let mut patience = PATIENCE;
+        let mut timeout = REQUEST_TIMEOUT;
         if let Operation::Run(run) = &mut operation {
-            let given = (self.terms.timeout)(run.wanted_timeout());
+            let given = (self.turn.timeout)(run.wanted_timeout());
             run.timeout = Some(given);
-            patience = given + GRACE;
+            timeout = given + GRACE;
         }
-        // A session that was over may have been taken up again.
-        self.guest.over.borrow_mut().retain(|own| *own != self.terms.own);
-        let asked = StepParams {
+        // An ended session may have been resumed.
+        self.guest.ended.borrow_mut().retain(|own| *own != self.turn.own);
+        let params = StepParams {
             key: key.to_owned(),
             operation,
-            protected: opens.protected,
-            repository: opens.repository,
-            network: self.terms.network,
-            output_limit: self.terms.output_limit,
+            protected: grant.protected,
+            repository: grant.repository,
+            network: self.turn.network,
+            output_limit: self.turn.output_limit,
             state,
-            own: Some(self.terms.own.clone()),
+            own: Some(self.turn.own.clone()),
             settled: self.guest.settled.take(),
         };
-        let state = self.guest.ask_until::<State>("step", &asked, &asked.key, patience);
+        let state = self.guest.long_request::<State>("step", &params, &params.key, timeout);
         if matches!(state, Ok((Ok(State::Done(_)), _))) {
             self.guest.settled.borrow_mut().push(key.to_owned());
         } else {
-            // It may not have heard of them.
-            self.guest.settled.borrow_mut().extend(asked.settled.iter().cloned());
+            // The guest may not have received them.
+            self.guest.settled.borrow_mut().extend(params.settled.iter().cloned());
         }
         let (state, broke) = state?;
         Ok(Some(match state {
             Ok(State::Done(done)) => {
-                let detail = self.take(done, &asked.operation);
+                let detail = self.accept(done, &params.operation);
                 if broke {
-                    self.noticed.push(Warning::new(WarningKind::Guest, ASKED_AGAIN));
+                    self.warnings.push(Warning::new(WarningKind::Guest, RECONNECTED));
                 }
                 detail
             }
             Ok(State::Unknown | State::Running) => {
-                let why = "a step that was asked for is not done";
-                return Err(self.guest.nonsense("step", why));
+                return Err(self.guest.invalid_answer("step", "the step was not carried out"));
             }
-            // What it came to, if it was begun, will be told later.
+            // If the step was begun, its result can be requested later.
             Err(RpcError { code: RpcError::LATER, message }) => {
-                return Err(Error::guest(&self.guest.label(), &sane::line(&message)));
+                return Err(Error::guest(&self.guest.label(), &sanitize::line(&message)));
             }
-            // Those that were asked before may have begun it, and are not to be had again.
-            Err(RpcError { code: RpcError::OTHER, .. }) if broke => lost(&asked.operation),
+            // The former guest may have begun the step, and cannot be asked any more.
+            Err(RpcError { code: RpcError::OTHER, .. }) if broke => {
+                unknown_result(&params.operation)
+            }
             Err(RpcError { code: RpcError::OTHER, .. }) => return Ok(None),
-            // It was not understood, so nothing was done.
-            Err(RpcError { code: RpcError::PARAMS, message, .. }) => not_done(message),
-            // It was refused now; but where it is asked for again it may have been begun before.
+            // The parameters were rejected, so nothing was done.
+            Err(RpcError { code: RpcError::PARAMS, message, .. }) => refused(message),
+            // This request was refused, but an earlier one for the same step may have begun it.
             Err(RpcError { message, .. }) => {
-                let effect = Effect::Guest { key: key.to_owned(), state: asked.state.clone() };
-                match self.left(&effect, &asked.operation)? {
-                    Left::Done(done) => {
-                        self.noticed = done.warnings;
+                let effect = Effect::Guest { key: key.to_owned(), state: params.state.clone() };
+                match self.inspect_interrupted(&effect, &params.operation)? {
+                    InterruptedStep::Done(done) => {
+                        self.warnings = done.warnings;
                         done.detail
                     }
-                    Left::Undone => not_done(message),
-                    Left::Lost => lost(&asked.operation),
+                    InterruptedStep::NotDone => refused(message),
+                    InterruptedStep::Unknown => unknown_result(&params.operation),
                 }
             }
         }))
@@ -152,67 +155,68 @@ impl Executor for RemoteExecutor<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        opens: Grant,
+        grant: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
-        self.looked.take();
+        self.path_facts.take();
         match operation {
             Operation::Message { .. }
             | Operation::Done { .. }
             | Operation::Read { reading: Reading::Later(_) | Reading::Definition(_), .. } => {
-                return Ok(told(operation));
+                return Ok(immediate_result(operation));
             }
             Operation::Read { path, reading: Reading::Now(encoding) } => {
-                let limit = self.terms.read_limit.min(READ_LIMIT);
+                let limit = self.turn.read_limit.min(READ_LIMIT);
                 let read = self.guest.read(path, limit.saturating_add(1))?;
-                let room = &mut self.terms.read_room;
-                let given = read.and_then(|file| file.whole(*encoding, limit, room));
-                return Ok(given.unwrap_or_else(Detail::Failed));
+                let room = &mut self.turn.read_room;
+                let detail = read.and_then(|file| file.whole(*encoding, limit, room));
+                return Ok(detail.unwrap_or_else(Detail::Failed));
             }
             Operation::Run(run) => {
-                if let Some(fault) = fault_of(run) {
+                if let Some(fault) = command_fault(run) {
                     return Ok(Failure::execution(fault).into());
                 }
             }
             Operation::List { .. } | Operation::Search { .. } => {
                 let key = uuid::Uuid::new_v4().simple().to_string();
-                let files = self.terms.files.as_ref().map(|files| serde_json::json!(files));
+                let files = self.turn.files.as_ref().map(|files| serde_json::json!(files));
                 let operation = operation.clone();
-                let asked = FindParams { operation, files, key: Some(key.clone()) };
-                let (said, _) = self.guest.ask_until("find", &asked, &key, PATIENCE)?;
-                let done = self.guest.given("find", said)?;
-                return Ok(self.take(done, &asked.operation));
+                let params = FindParams { operation, files, key: Some(key.clone()) };
+                let (answer, _) =
+                    self.guest.long_request("find", &params, &key, REQUEST_TIMEOUT)?;
+                let done = self.guest.require_success("find", answer)?;
+                return Ok(self.accept(done, &params.operation));
             }
             Operation::Create { .. }
             | Operation::Edit { .. }
             | Operation::Delete { .. }
             | Operation::Move { .. } => {}
         }
-        let detail = match self.ask_for(operation, opens, before)? {
+        let detail = match self.record_and_request(operation, grant, before)? {
             Some(detail) => detail,
             None => {
-                // It was made anew since it was asked. What it is now is journalled first.
+                // The guest was replaced since it was asked. Its new name is journalled first.
                 self.guest.about.take();
-                let again = self.ask_for(operation, opens, before)?;
-                let why = "it does not know itself by the name that it has just told";
-                again.ok_or_else(|| self.guest.nonsense("step", why))?
+                let again = self.record_and_request(operation, grant, before)?;
+                let why = "it rejects the name that it has just reported";
+                again.ok_or_else(|| self.guest.invalid_answer("step", why))?
             }
         };
         if let (Operation::Run(run), Detail::Ran(execution)) = (operation, &detail)
             && let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout)
         {
-            self.noticed.extend(shorter_than_asked(*given, asked));
+            self.warnings.extend(timeout_warning(*given, asked));
         }
         Ok(detail)
     }
 
-    fn noticed(&mut self) -> Vec<Warning> {
-        std::mem::take(&mut self.noticed)
+    fn take_warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
     }
 
-    fn at(&mut self, step: usize) {
+    fn set_step(&mut self, step: usize) {
         self.step = step;
-        self.looked.take();
+        self.path_facts.take();
     }
 
     fn walk(&self) -> Result<Walk> {
@@ -223,63 +227,67 @@ impl Executor for RemoteExecutor<'_> {
         self.guest.read_part(path, part)
     }
 
-    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
+    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>> {
         if operation.path().is_none() {
             return Ok(None);
         }
-        // An operation with a path is always looked at: else its path would go unjudged.
-        let Some(mut look) = self.look_at(operation, false)?.look else {
-            return Err(self.guest.nonsense("look", "the path was not looked at"));
+        // Without facts, the policy would not judge the path.
+        let Some(mut facts) = self.request_path_facts(operation, false)?.look else {
+            return Err(self.guest.invalid_answer("look", "the facts of the path are missing"));
         };
-        // Who looks at a move looks at both ends: else one would go unjudged.
-        if matches!(operation, Operation::Move { .. }) != look.moved.is_some() {
-            return Err(self.guest.nonsense("look", "not both ends of a move were looked at"));
+        // Without those of a move, it would not judge the other path.
+        if matches!(operation, Operation::Move { .. }) != facts.moved.is_some() {
+            return Err(self.guest.invalid_answer("look", "the facts are not those of a move"));
         }
-        if let Some(moved) = &mut look.moved {
+        if let Some(moved) = &mut facts.moved {
             moved.files.truncate(MOVED_FILES);
         }
-        look.size = look.size.map(sane::size);
-        Ok(Some(look))
+        facts.size = facts.size.map(sanitize::size);
+        Ok(Some(facts))
     }
 
-    fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
+    fn resolved_path(&self, operation: &Operation) -> Result<Option<RelPath>> {
         match operation {
             Operation::Run(run) if run.cwd.is_none() => Ok(None),
             Operation::Message { .. } | Operation::Done { .. } => Ok(None),
-            _ => Ok(self.look_at(operation, false)?.place),
+            _ => Ok(self.request_path_facts(operation, false)?.place),
         }
     }
 
-    fn standing(&self, operation: &Operation) -> Result<Option<Digest>> {
+    fn content_digest(&self, operation: &Operation) -> Result<Option<Digest>> {
         match operation {
             Operation::Create { .. }
             | Operation::Edit { .. }
             | Operation::Delete { .. }
-            | Operation::Move { .. } => Ok(self.look_at(operation, true)?.standing),
+            | Operation::Move { .. } => Ok(self.request_path_facts(operation, true)?.standing),
             _ => Ok(None),
         }
     }
 
-    fn left(&mut self, effect: &Effect, operation: &Operation) -> Result<Left> {
-        let Effect::Guest { key, state } = effect else { return Ok(Left::Lost) };
-        let asked = ResultParams { key: key.clone(), state: state.clone() };
+    fn inspect_interrupted(
+        &mut self,
+        effect: &Effect,
+        operation: &Operation,
+    ) -> Result<InterruptedStep> {
+        let Effect::Guest { key, state } = effect else { return Ok(InterruptedStep::Unknown) };
+        let params = ResultParams { key: key.clone(), state: state.clone() };
         loop {
-            let told = match self.guest.exchange("result", &asked)? {
-                Err(RpcError { code: RpcError::OTHER, .. }) => return Ok(Left::Lost),
+            let state = match self.guest.call_with_retry("result", &params)? {
+                Err(RpcError { code: RpcError::OTHER, .. }) => return Ok(InterruptedStep::Unknown),
                 Err(RpcError { message, .. }) => {
-                    return Err(Error::guest(&self.guest.label(), &sane::line(&message)));
+                    return Err(Error::guest(&self.guest.label(), &sanitize::line(&message)));
                 }
-                Ok(told) => told,
+                Ok(state) => state,
             };
-            match told {
-                State::Unknown => return Ok(Left::Undone),
+            match state {
+                State::Unknown => return Ok(InterruptedStep::NotDone),
                 State::Done(done) => {
-                    let mut done = sane::done(done, operation, self.terms.output_limit);
-                    done.warnings.push(Warning::new(WarningKind::Guest, ASKED_AGAIN));
-                    return Ok(Left::Done(Box::new(done)));
+                    let mut done = sanitize::done(done, operation, self.turn.output_limit);
+                    done.warnings.push(Warning::new(WarningKind::Guest, RECONNECTED));
+                    return Ok(InterruptedStep::Done(Box::new(done)));
                 }
                 State::Running if self.guest.is_interrupted() => return Err(Error::interrupted()),
-                State::Running => std::thread::sleep(AGAIN),
+                State::Running => std::thread::sleep(POLL_INTERVAL),
             }
         }
     }
@@ -289,10 +297,11 @@ impl Executor for RemoteExecutor<'_> {
     }
 }
 
-/// What a step came to that a guest refuses, in its words.
-fn not_done(message: String) -> Detail {
-    sane::failure(Failure::execution(message)).into()
+/// The result of a step that a guest refuses, with its message.
+fn refused(message: String) -> Detail {
+    sanitize::failure(Failure::execution(message)).into()
 }
 
-/// Said where the connection broke while a step was carried out.
-const ASKED_AGAIN: &str = "the guest went away, or deaddrop did, while this was carried out; what it came to was asked for afterwards";
+/// The warning if the connection broke while a step was carried out.
+const RECONNECTED: &str =
+    "the connection to the guest was lost during this step; its result was requested afterwards";

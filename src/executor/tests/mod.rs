@@ -4,7 +4,7 @@ mod preview;
 
 use std::fs;
 
-use super::{Left, left_on_disk};
+use super::{InterruptedStep, inspect_on_disk};
 use crate::protocol::{Detail, Effect, RelPath};
 use crate::workspace::Workspace;
 
@@ -29,20 +29,20 @@ fn after_a_stop_both_ends_tell_whether_it_was_moved() {
     for folder in [false, true] {
         let plan = began(folder);
         let effect = plan.effect().clone();
-        let left = || left_on_disk(&Effect::Move(Box::new(effect.clone())), &workspace);
-        assert!(matches!(left(), Left::Undone));
+        let left = || inspect_on_disk(&Effect::Move(Box::new(effect.clone())), &workspace);
+        assert!(matches!(left(), InterruptedStep::NotDone));
         plan.execute().unwrap();
-        let Left::Done(done) = left() else { panic!("{:?}", left()) };
+        let InterruptedStep::Done(done) = left() else { panic!("{:?}", left()) };
         assert_eq!(done.detail, effect.detail);
         // Something else stands where it stood: somebody was there.
         fs::write(root.join("a"), "another").unwrap();
-        let Left::Done(done) = left() else { panic!("{:?}", left()) };
+        let InterruptedStep::Done(done) = left() else { panic!("{:?}", left()) };
         assert!(matches!(done.detail, Detail::Failed(_)), "{done:?}");
         fs::remove_file(root.join("a")).unwrap();
         fs::rename(root.join("new"), root.join("gone")).unwrap();
-        let Left::Done(done) = left() else { panic!("{:?}", left()) };
+        let InterruptedStep::Done(done) = left() else { panic!("{:?}", left()) };
         let Detail::Failed(failure) = done.detail else { panic!("{done:?}") };
-        assert!(failure.reason.contains("look at both"), "{failure:?}");
+        assert!(failure.reason.contains("check both paths"), "{failure:?}");
         fs::remove_dir_all(root.join("gone")).unwrap();
     }
 }

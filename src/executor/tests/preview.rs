@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::executor::{Executor, LocalExecutor, PreviewExecutor, Rewritten, Standing};
+use crate::executor::{Executor, FileState, LocalExecutor, PreviewExecutor, PreviewedChange};
 use crate::policy::Grant;
 use crate::protocol::{
     Asks, Detail, Existing, Operation, Part, Reading, RelPath, ShellCommand, tags,
@@ -69,16 +69,16 @@ fn block() -> impl Strategy<Value = String> {
 }
 
 /// All files and links below a folder.
-fn files(root: &Path) -> BTreeMap<String, Standing> {
+fn files(root: &Path) -> BTreeMap<String, FileState> {
     let entries = walkdir::WalkDir::new(root).into_iter().map(Result::unwrap);
     let entries = entries.filter(|entry| !entry.file_type().is_dir());
     entries
         .map(|entry| {
             let standing = if entry.path_is_symlink() {
                 let target = fs::read_link(entry.path()).unwrap();
-                Standing::Link(target.to_string_lossy().into_owned())
+                FileState::Link(target.to_string_lossy().into_owned())
             } else {
-                Standing::File(fs::read(entry.path()).unwrap())
+                FileState::File(fs::read(entry.path()).unwrap())
             };
             let path = entry.path().strip_prefix(root).unwrap();
             (path.to_string_lossy().into_owned(), standing)
@@ -117,7 +117,7 @@ fn agree(root: &Path, reply: &str) {
     let operations = operations(reply);
     let foretold: Vec<Detail> =
         operations.iter().map(|operation| done(&mut preview, operation)).collect();
-    let rewritten = preview.rewritten();
+    let rewritten = preview.into_changes();
 
     let before = files(&root);
     let done: Vec<Detail> = operations.iter().map(|operation| done(&mut here, operation)).collect();
@@ -125,8 +125,8 @@ fn agree(root: &Path, reply: &str) {
     assert_eq!(foretold, done, "{reply}");
     let all: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let changed = all.into_iter().filter(|path| before.get(*path) != after.get(*path));
-    let changed: Vec<Rewritten> = changed
-        .map(|path| Rewritten {
+    let changed: Vec<PreviewedChange> = changed
+        .map(|path| PreviewedChange {
             path: RelPath::parse(path).unwrap(),
             before: before.get(path).cloned(),
             after: after.get(path).cloned(),
@@ -192,16 +192,23 @@ fn a_preview_looks_at_a_place_as_the_turn_does() {
         let here = LocalExecutor::new(&workspace, &runner, &root, false, &|| false);
         let preview = PreviewExecutor::new(&workspace);
         for operation in paths.iter().flat_map(each_at) {
-            let look = here.look(&operation).unwrap();
-            assert_eq!(preview.look(&operation).unwrap(), look, "{which} {operation:?}");
+            let look = here.path_facts(&operation).unwrap();
+            assert_eq!(preview.path_facts(&operation).unwrap(), look, "{which} {operation:?}");
             told += usize::from(look.is_some_and(|look| look.real.is_some()));
-            let place = here.place_of(&operation).unwrap();
-            assert_eq!(preview.place_of(&operation).unwrap(), place, "{which} {operation:?}");
-            let standing = here.standing(&operation).unwrap();
-            assert_eq!(preview.standing(&operation).unwrap(), standing, "{which} {operation:?}");
+            let place = here.resolved_path(&operation).unwrap();
+            assert_eq!(preview.resolved_path(&operation).unwrap(), place, "{which} {operation:?}");
+            let standing = here.content_digest(&operation).unwrap();
+            assert_eq!(
+                preview.content_digest(&operation).unwrap(),
+                standing,
+                "{which} {operation:?}"
+            );
         }
         let v = Operation::List { path: Some(RelPath::parse("v").unwrap()) };
-        assert_eq!(preview.look(&v).unwrap().unwrap().real, Some(RelPath::parse("d").unwrap()));
+        assert_eq!(
+            preview.path_facts(&v).unwrap().unwrap().real,
+            Some(RelPath::parse("d").unwrap())
+        );
     }
     assert!(told > 1_000, "{told}");
 }
@@ -218,9 +225,9 @@ fn a_preview_refuses_a_move_as_the_turn_does() {
     let workspace = Workspace::open(&root, &[root.join("d/sessions")], &[]).unwrap();
     let runner = Runner::new("no commands".into(), root.clone(), Sandbox::default());
     for (from, to, why) in [
-        ("a", "link", "is a folder: give the whole new name"),
-        ("a", "up", "is a folder: give the whole new name"),
-        ("a", "e", "is a folder: give the whole new name"),
+        ("a", "link", "is a folder: give the complete new path"),
+        ("a", "up", "is a folder: give the complete new path"),
+        ("a", "e", "is a folder: give the complete new path"),
         ("d", "f", "part of deaddrop's own state"),
         ("d", "d/f", "cannot be moved into itself"),
         ("b", "f", "Folder (or file) 'b' not found"),

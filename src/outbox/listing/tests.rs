@@ -9,8 +9,8 @@ use crate::workspace::walk::{Count, LeftOut, Walk};
 const ROOM: usize = 32 << 10;
 
 fn listed(walk: &Walk, touched: &[&str], room: usize) -> String {
-    let picture = Picture::of(walk, touched);
-    Listing::new(&picture, Dialect::Tags, touched).render(room, str::len)
+    let overview = Overview::of(walk, touched);
+    Listing::new(&overview, Dialect::Tags, touched).render(room, str::len)
 }
 
 fn walk_of(paths: &[String]) -> Walk {
@@ -73,7 +73,7 @@ fn names_are_shown_on_one_line() {
 fn an_empty_listing_says_why() {
     assert_eq!(listed(&Walk::default(), &[], ROOM), "(empty workspace)\n");
     let ignored = Count { files: 2, bytes: 1234, is_whole: true };
-    let walk = Walk::default().leaving_out(ignored, Vec::new());
+    let walk = Walk::default().with_left_out(ignored, Vec::new());
     let told = "  … 2 ignored files, 1,234 bytes (not listed)\n";
     assert_eq!(listed(&walk, &[], ROOM), told);
     assert_eq!(listed(&walk, &[], told.len() - 1), NOT_LISTED);
@@ -82,7 +82,8 @@ fn an_empty_listing_says_why() {
 #[test]
 fn what_cannot_be_read_is_named_within_bounds() {
     let folders: Vec<String> = (0..1000).map(|n| format!("d{n:03}/")).collect();
-    let told = listed(&Walk::told([("a".to_owned(), 1, EntryKind::File)], folders), &[], ROOM);
+    let told =
+        listed(&Walk::from_files([("a".to_owned(), 1, EntryKind::File)], folders), &[], ROOM);
     assert_eq!(told.lines().count(), 1 + UNREADABLE + 1 + 2);
     assert!(
         told.contains("  d019/ (cannot be read)\n  … and 978 more (cannot be read)\n  d998/ (")
@@ -96,11 +97,11 @@ fn build_products_and_ignored_files_are_told_in_a_line_each() {
         count: Count { files, bytes: 10 * files, is_whole },
     };
     let paths = ["web/node_modules/a/x.js", "web/node_modules/b.js", "web/main.js"];
-    let mut walk = walk_of(&paths.map(str::to_owned)).leaving_out(
+    let mut walk = walk_of(&paths.map(str::to_owned)).with_left_out(
         Count { files: 1, bytes: 5, is_whole: true },
         vec![left_out("target/", 1234, true), left_out("data/", 7, true)],
     );
-    walk.list_too("target/mine.txt", 3);
+    walk.add_file("target/mine.txt", 3);
     assert_eq!(
         listed(&walk, &["web/node_modules/b.js"], ROOM),
         "  target/ (build products: 1,234 files, 12 kB)
@@ -156,9 +157,9 @@ proptest! {
         prop_assert!(listing.len() <= room.max(NOT_LISTED.len()), "{} of {room}: {listing}", listing.len());
         prop_assert!(listing.ends_with('\n') && listing.lines().all(|line| line.starts_with("  ")));
         prop_assert_eq!(&listing, &listed(&walk, &touched, room));
-        let picture = Picture::of(&walk, &touched);
-        prop_assert!(picture.files().any(|file| file.path == touched[0]));
-        if listing != NOT_LISTED && !listing.contains("build products") && picture.len() == paths.len() {
+        let overview = Overview::of(&walk, &touched);
+        prop_assert!(overview.files().any(|file| file.path == touched[0]));
+        if listing != NOT_LISTED && !listing.contains("build products") && overview.len() == paths.len() {
             prop_assert_eq!(told(&listing), paths.len() as u64);
         }
         if room == ROOM {
@@ -167,7 +168,7 @@ proptest! {
         }
         // What begins with a product's name belongs to it, unless it was touched.
         let within = |path: &&String| path.starts_with("node_modules/") && **path != touched[0];
-        prop_assert!(paths.iter().filter(within).all(|path| picture.find(path).is_none()));
+        prop_assert!(paths.iter().filter(within).all(|path| overview.find(path).is_none()));
     }
 }
 

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::RpcError;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{
-    Change, Content, Count, Detail, Digest, EntryKind, Failure, LeftOut, Lines, Look, Operation,
-    Part, Reading, RelPath, Warning,
+    Change, Count, Detail, Digest, EntryKind, Failure, LeftOut, LineRange, Operation, Part,
+    PathFacts, Reading, RelPath, TextOrBytes, Warning,
 };
 
 /// The version of these methods. A guest of another version is refused.
@@ -71,7 +71,7 @@ pub struct WalkResult {
 
 /// The parameters of `look`: an operation that is about to be carried out, see [`without_content`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LookParams {
+pub struct PathFactsParams {
     pub operation: Operation,
     /// Whether the digest of what is there is wanted.
     #[serde(default)]
@@ -80,12 +80,12 @@ pub struct LookParams {
 
 /// The result of `look`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LookResult {
-    /// As [`crate::executor::Executor::look`].
-    pub look: Option<Look>,
-    /// As [`crate::executor::Executor::place_of`].
+pub struct PathFactsResult {
+    /// As [`crate::executor::Executor::path_facts`].
+    pub look: Option<PathFacts>,
+    /// As [`crate::executor::Executor::resolved_path`].
     pub place: Option<RelPath>,
-    /// As [`crate::executor::Executor::standing`], if it was wanted.
+    /// As [`crate::executor::Executor::content_digest`], if it was wanted.
     pub standing: Option<Digest>,
 }
 
@@ -124,11 +124,11 @@ pub enum ReadResult {
         /// The path with links resolved.
         path: RelPath,
         /// The first bytes.
-        bytes: Content,
+        bytes: TextOrBytes,
         /// The size of the whole.
         size: u64,
         /// The lines that these are, if a part was asked for.
-        lines: Option<Lines>,
+        lines: Option<LineRange>,
     },
     Failed(Failure),
 }
@@ -187,16 +187,16 @@ pub enum State {
 
 impl ReadResult {
     /// Creates the result of a file, whose bytes are sent as text if they are text.
-    pub fn file(path: RelPath, bytes: Vec<u8>, size: u64, lines: Option<Lines>) -> Self {
+    pub fn file(path: RelPath, bytes: Vec<u8>, size: u64, lines: Option<LineRange>) -> Self {
         let bytes = match String::from_utf8(bytes) {
-            Ok(text) => Content::Text(text),
-            Err(e) => Content::Bytes { base64: e.into_bytes() },
+            Ok(text) => TextOrBytes::Text(text),
+            Err(e) => TextOrBytes::Bytes { base64: e.into_bytes() },
         };
         Self::File { path, bytes, size, lines }
     }
 }
 
-/// Returns an operation without the content that it would write, for [`LookParams`].
+/// Returns an operation without the content that it would write, for [`PathFactsParams`].
 #[must_use]
 pub fn without_content(operation: &Operation) -> Operation {
     let mut operation = operation.clone();

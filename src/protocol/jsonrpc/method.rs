@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    AboutParams, FindParams, Key, LookParams, ReadParams, Request, ResultParams, RpcError,
+    AboutParams, FindParams, Key, PathFactsParams, ReadParams, Request, ResultParams, RpcError,
     StepParams,
 };
 
@@ -34,8 +34,9 @@ pub enum Method {
     About(AboutParams),
     /// `walk` lists all files of the workspace: [`WalkResult`](super::WalkResult).
     Walk {},
-    /// `look` inspects the path of an operation before it is carried out: [`LookResult`](super::LookResult).
-    Look(Box<LookParams>),
+    /// `look` inspects the path of an operation before it is carried out: [`PathFactsResult`](super::PathFactsResult).
+    #[serde(rename = "look")]
+    PathFacts(Box<PathFactsParams>),
     /// `read` returns a file's first bytes or some of its lines: [`ReadResult`](super::ReadResult).
     Read(ReadParams),
     /// `find` lists or searches files: the answer is [`Done`](super::Done).

@@ -17,8 +17,8 @@ use serde_json::{Map, Value, json};
 
 use super::bounded;
 pub use guest::{
-    About, AboutParams, Done, FindParams, Key, LookParams, LookResult, ReadParams, ReadResult,
-    ResultParams, State, StepParams, VERSION, WalkResult, without_content,
+    About, AboutParams, Done, FindParams, Key, PathFactsParams, PathFactsResult, ReadParams,
+    ReadResult, ResultParams, State, StepParams, VERSION, WalkResult, without_content,
 };
 pub use method::{
     Entries, ExecResult, FileContent, FileEntry, Method, Pong, TRUNCATED, Written, interpreter,

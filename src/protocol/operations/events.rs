@@ -18,8 +18,8 @@ use serde::Serialize;
 
 use super::{ErrorCategory, Event, EventType, EventsMessage, Status, UtcTime};
 use crate::protocol::{
-    Asks, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation, Outcome,
-    Output, RelPath, Step, Warning, WarningKind, code, tags,
+    Asks, CommandOutput, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation,
+    Outcome, RelPath, Step, Warning, WarningKind, code, tags,
 };
 use crate::text::{ascii_controls, count, visible_line};
 
@@ -297,8 +297,8 @@ impl Report<'_> {
     fn ran(&self, execution: &Execution) -> Event {
         let Execution { command, ending, output, duration } = execution;
         let (stdout, stderr) = match output {
-            Output::Together(capture) => (capture.to_text(), None),
-            Output::Apart { stdout, stderr } => (stdout.to_text(), Some(stderr.to_text())),
+            CommandOutput::Together(capture) => (capture.to_text(), None),
+            CommandOutput::Apart { stdout, stderr } => (stdout.to_text(), Some(stderr.to_text())),
         };
         let exit_code = match ending {
             Ending::Exited(code) => Some(i64::from(*code)),

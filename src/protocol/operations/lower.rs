@@ -11,8 +11,8 @@ use super::wire::{FileEdit, SentOperation};
 use super::{Encoding, OPERATIONS_LIMIT, Received, ReceivedOperation, RefusedMessage};
 use crate::protocol::mistake::Problem;
 use crate::protocol::{
-    Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation, PathFault, Reading,
-    RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningKind,
+    Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, PathFault, Reading, RelPath,
+    Replacement, ShellCommand, Step, Streams, TextOrBytes, Warning, WarningKind,
     content_checks::{diff, fence, is_code, may_be_patch},
     returns,
 };
@@ -103,12 +103,12 @@ fn lower(operation: SentOperation, warnings: &mut Vec<Warning>) -> Result<Operat
             let (content, existing) = match encoding {
                 Encoding::Utf8 => {
                     let text = lower_text(&path, content, warnings)?;
-                    (Content::Text(text), Existing::ReplaceWhole)
+                    (TextOrBytes::Text(text), Existing::ReplaceWhole)
                 }
                 // It was decoded once before, when it was validated.
                 Encoding::Base64 => {
                     let bytes = Encoding::Base64.decode(&content).unwrap_or_default();
-                    (Content::Bytes { base64: bytes.into_owned() }, Existing::Replace)
+                    (TextOrBytes::Bytes { base64: bytes.into_owned() }, Existing::Replace)
                 }
             };
             let existing = if overwrite { existing } else { Existing::Fail };

@@ -21,7 +21,8 @@ use super::reasoning::{self, MarkedLine, MarkerKind};
 use super::spans::OpenSpan;
 use crate::protocol::mistake::Problem;
 use crate::protocol::{
-    Address, Asks, Dialect, Kind, Mistake, Operation, Reply, Step, Warning, WarningKind, returns,
+    Asks, Dialect, Kind, Mistake, Operation, Reply, ReplyAddress, Step, Warning, WarningKind,
+    returns,
 };
 
 /// The error for a reply without a block.
@@ -42,7 +43,7 @@ pub(in crate::protocol) struct Blocks {
     /// Notes that no block could carry.
     pub(in crate::protocol) notes: Vec<Warning>,
     /// The outbox that the reply says it answers.
-    pub(in crate::protocol) answers: Option<Address>,
+    pub(in crate::protocol) answers: Option<ReplyAddress>,
 }
 
 /// Reads a reply (tag protocol, "Inbox Format").
@@ -187,7 +188,7 @@ pub(super) struct Parser<'a> {
     /// Whether a span contains the end of other reasoning, or of a block.
     pub(super) has_other_end: bool,
     pub(super) unclosed: bool,
-    pub(super) answers: Option<Address>,
+    pub(super) answers: Option<ReplyAddress>,
     /// Whether a possible command was reported instead of executed, which holds `[DONE if="ok"]`.
     pub(super) missed_command: bool,
     /// Whether an operations message may be outside bodies and spans.

@@ -2,8 +2,8 @@
 
 use super::catalogue::{EDIT_BY_LINES, PART_FORM};
 use crate::protocol::{
-    Capture, Change, Detail, Ending, Excerpt, Execution, FailureKind, Mistake, Operation, Outcome,
-    Output,
+    Capture, Change, CommandOutput, Detail, Ending, Excerpt, Execution, FailureKind, Mistake,
+    Operation, Outcome,
 };
 use crate::text::{byte_count, count, named, visible, visible_line};
 
@@ -99,7 +99,7 @@ pub fn summary(outcome: &Outcome) -> String {
 
 /// The output of a command, one stream after the other if they were captured apart. Between head and tail, a line
 /// counts what was left out. Control characters are visible, and there are no blank lines at the end.
-pub fn output(output: &Output) -> String {
+pub fn output(output: &CommandOutput) -> String {
     let shown = |capture: &Capture| {
         let text = capture.text_of(&visible(&capture.head), &visible(&capture.tail));
         text.trim_end().to_owned()

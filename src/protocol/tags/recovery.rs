@@ -7,7 +7,7 @@ use super::catalogue::{COMMANDS, DONE_IF_OK};
 use super::ends::advise_closing;
 use super::lexer::{self, Decoration, Token, TokenKind};
 use super::parser::{ItemKind, Parser, ReplyItem};
-use crate::protocol::{Address, Kind, Mistake, Step, Warning, WarningKind};
+use crate::protocol::{Kind, Mistake, ReplyAddress, Step, Warning, WarningKind};
 use crate::text::count;
 
 const BEGINS_ITS_LINE: &str = "a command begins its line with its tag, with nothing before it";
@@ -312,12 +312,12 @@ impl Parser<'_> {
     }
 }
 
-fn address(values: &[Option<String>]) -> Option<Address> {
+fn address(values: &[Option<String>]) -> Option<ReplyAddress> {
     let [session, sequence, key] = values else { return None };
     let session = session.as_deref()?.trim().to_ascii_lowercase();
     let sequence = sequence.as_deref()?.trim().parse().ok()?;
     let key = key.as_deref().map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned);
-    (!session.is_empty() && sequence > 0).then_some(Address { session, sequence, key })
+    (!session.is_empty() && sequence > 0).then_some(ReplyAddress { session, sequence, key })
 }
 
 /// Whether the text after a tag only closes an enclosing pair or ends a sentence.

@@ -10,8 +10,8 @@ fn session() -> Session {
     session
 }
 
-fn answer(session: &Session, key: Option<String>) -> Address {
-    Address { session: session.id.clone(), sequence: session.sequence, key }
+fn answer(session: &Session, key: Option<String>) -> ReplyAddress {
+    ReplyAddress { session: session.id.clone(), sequence: session.sequence, key }
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn the_key_of_a_reply_tells_which_words_it_goes_by() {
 #[test]
 fn what_may_have_been_read_is_said_again() {
     let whose = session();
-    let other = Address { sequence: 7, ..answer(&whose, Some(whose.key())) };
+    let other = ReplyAddress { sequence: 7, ..answer(&whose, Some(whose.key())) };
     for answers in [None, Some(answer(&whose, None)), Some(other)] {
         let mut session = session();
         session.say("three", session.updated_at);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::protocol::{Change, Existing, Failure, Fresh, Revision};
+use crate::protocol::{Change, Existing, Failure, PresentFile, Revision};
 
 fn path(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()
@@ -65,7 +65,7 @@ fn edit_lines(before: &str, after: &str, lines: Range, inserted: usize) -> (Oper
 
 /// An edit by lines that was refused, since `a` is this now; these lines are shown with it.
 fn refused(now: &str, lines: Range) -> (Operation, Detail) {
-    let fresh = Fresh { path: path("a"), seen: whole(now) };
+    let fresh = PresentFile { path: path("a"), seen: whole(now) };
     let excerpt = excerpt(lines.0..=lines.1, 0);
     let failure = Failure { fresh: Some(Box::new(fresh)), excerpt, ..Failure::execution("x") };
     let change = Change::Lines { start: 1, end: 1, with: String::new(), seen: None };

@@ -51,7 +51,7 @@ fn an_edit_by_lines_of_another_file_than_was_seen_is_refused_with_the_lines_as_t
     assert!(failure.reason.contains("Below are lines 47-54 of 100 as they are now"), "{failure:?}");
     assert_eq!(numbers(&failure.excerpt), (47..=54).collect::<Vec<_>>());
     let fresh = failure.fresh.unwrap();
-    assert_eq!(*fresh, Fresh { path: path(), seen: FileVersion::whole(now.as_bytes()) });
+    assert_eq!(*fresh, PresentFile { path: path(), seen: FileVersion::whole(now.as_bytes()) });
     // A range beyond its end, and one that has no end.
     let failure = lines("1\n2\n", (7, 9), Some("older\n")).unwrap_err();
     assert_eq!(numbers(&failure.excerpt), [1, 2]);
@@ -78,11 +78,11 @@ fn a_search_text_that_is_nowhere_is_answered_with_the_nearest_lines() {
     let failure = once(file, &[("def f(a):\n", "def f():\n"), ("q\n", "x\n")]).unwrap_err();
     assert_eq!(
         failure.reason,
-        "In pair 2 of 2: 'a.py', as the pairs before leave it, does not contain the SEARCH text; nothing was changed, and nothing in it is similar. Read it with READ_FILE, and copy lines exactly"
+        "In pair 2 of 2: 'a.py' after the previous pairs does not contain the SEARCH text; nothing was changed, and nothing in it is similar. Read it with READ_FILE, and copy lines exactly"
     );
     assert!(failure.excerpt.is_empty());
     let failure = once(file, &[("def f(a):\n", "def f():\n"), ("def f(a):\n", "x\n")]).unwrap_err();
-    let told = "nothing was changed. Before them it is at line 1: make one pair of those that";
+    let told = "nothing was changed. Before them it is at line 1: combine the pairs that";
     assert!(failure.reason.contains(told), "{}", failure.reason);
 }
 
@@ -92,7 +92,7 @@ fn what_was_done_already_is_told_so() {
     assert!(
         failure
             .reason
-            .ends_with("It looks as if this was done already: the REPLACE text is at line 2")
+            .ends_with("The change seems to have been made already: the REPLACE text is at line 2")
     );
     assert_eq!(numbers(&failure.excerpt), [1, 2, 3]);
     // A bracket tells nothing.
@@ -112,11 +112,13 @@ fn a_search_text_that_is_there_more_than_once_is_answered_with_all_places() {
     );
     let blank = "\n".repeat(20_000);
     assert!(told(&blank, &[(&blank[..10_000], "x\n")]).contains(" at least "));
-    assert!(told("a \na\t\n", &[("a\n", "")]).contains(
-        "2 times with white space at the ends of lines left out of account, at lines 1, 2;"
-    ));
+    assert!(
+        told("a \na\t\n", &[("a\n", "")]).contains(
+            "2 times (found by ignoring white space at the ends of lines), at lines 1, 2;"
+        )
+    );
     assert!(told("p\na\n", &[("p\n", "a\n"), ("a\n", "x\n")]).starts_with(
-        "In pair 2 of 2: 'a.py' contains the SEARCH text 2 times, at line 2 of the file and once in what pairs before this one put in;"
+        "In pair 2 of 2: 'a.py' contains the SEARCH text 2 times, at line 2 of the file and once in the text inserted by previous pairs;"
     ));
 }
 

@@ -268,7 +268,7 @@ impl PlanExecution<'_> {
             return Ok(());
         }
         if is_folder(now.as_ref()) && is_folder(change.before.as_ref()) {
-            let (folder, name) = self.workspace.holder(&change.path)?;
+            let (folder, name) = self.workspace.parent_of(&change.path)?;
             match folder.remove_dir(name) {
                 Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
                     return Err(StepError::Impossible(self.describe_remaining(change)));
@@ -276,7 +276,7 @@ impl PlanExecution<'_> {
                 removed => removed?,
             }
         } else if now == change.before && now.is_some_and(|now| now.not_stored().is_none()) {
-            let (folder, name) = self.workspace.holder(&change.path)?;
+            let (folder, name) = self.workspace.parent_of(&change.path)?;
             folder.remove_file(name)?;
         } else {
             return Err(StepError::Conflict);
@@ -321,7 +321,7 @@ impl PlanExecution<'_> {
             Some(_) => return Err(StepError::Conflict),
             None => {}
         }
-        let (folder, name) = self.workspace.holder(&change.path)?;
+        let (folder, name) = self.workspace.parent_of(&change.path)?;
         folder.create_dir(&name)?;
         give_to_owner(&folder, name.as_os_str())?;
         self.mark_for_sync(change);
@@ -330,7 +330,7 @@ impl PlanExecution<'_> {
     }
 
     fn set_mode(&mut self, path: &str, mode: u32) -> io::Result<()> {
-        let (folder, found) = self.workspace.stands_at(path)?;
+        let (folder, found) = self.workspace.entry(path)?;
         let name = if path.is_empty() { ".".into() } else { unescaped(split(path).1) };
         if found.is_dir() && FileStat::of(&found).mode != mode {
             set_mode(&folder, &name, mode)?;
@@ -346,14 +346,14 @@ impl PlanExecution<'_> {
             let now = was.and_then(|was| self.workspace.as_not_stored(path, was));
             now.is_some() && is_same(was, now.as_ref())
         };
-        if self.workspace.stands_at(&change.path).is_ok() {
+        if self.workspace.entry(&change.path).is_ok() {
             return if is(&change.path) { Ok(()) } else { Err(StepError::Conflict) };
         }
         if !is(from) {
             return Err(StepError::Conflict);
         }
         let (folder, name) = split(from);
-        let (to, new) = self.workspace.holder(&change.path)?;
+        let (to, new) = self.workspace.parent_of(&change.path)?;
         rename_new(&self.workspace.folder_at(folder)?, &unescaped(name), &to, &new)?;
         self.folders.insert(folder.to_owned());
         self.mark_for_sync(change);
@@ -375,7 +375,7 @@ impl PlanExecution<'_> {
 
     /// Writes a file or a link under its temporary name.
     fn prepare(&mut self, n: usize, change: &TreeChange) -> StepResult {
-        let place = self.workspace.holder(&change.path);
+        let place = self.workspace.parent_of(&change.path);
         // Taken before the entry is read, so that later changes are noticed.
         let identity =
             place.as_ref().ok().and_then(|(folder, name)| identity_except_ctime(folder, name));
@@ -446,7 +446,7 @@ impl PlanExecution<'_> {
     }
 
     fn rename(&mut self, change: &TreeChange, prepared: &PreparedFile) -> StepResult {
-        let (folder, name) = self.workspace.holder(&change.path)?;
+        let (folder, name) = self.workspace.parent_of(&change.path)?;
         if identity_except_ctime(&folder, &name) != prepared.place {
             return Err(StepError::Conflict);
         }
@@ -456,7 +456,8 @@ impl PlanExecution<'_> {
     }
 
     fn remove_temporary(&self, prepared: &PreparedFile) {
-        if let Ok((folder, _)) = self.workspace.holder(&self.plan.changes[prepared.change].path) {
+        if let Ok((folder, _)) = self.workspace.parent_of(&self.plan.changes[prepared.change].path)
+        {
             // Its failure has been reported.
             let _ = folder.remove_file(self.plan.temporary(prepared.change));
         }

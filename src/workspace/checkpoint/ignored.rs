@@ -5,7 +5,7 @@ use crate::secrets::is_secret_file;
 use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::names::{escaped_os, shown, split};
-use crate::workspace::products::is_ignored_place;
+use crate::workspace::products::is_ignored_product_path;
 use crate::workspace::walk::EntryKind;
 use crate::workspace::walk::detailed::WalkEntry;
 
@@ -51,15 +51,15 @@ fn collect(
 ) -> Option<Vec<WalkEntry>> {
     let (mut found, mut pending, mut bytes) = (Vec::new(), vec![path.to_owned()], 0);
     while let Some(path) = pending.pop() {
-        let (_, stands) = folders.stands_at(&path).ok()?;
+        let (_, stands) = folders.entry(&path).ok()?;
         let mut met = WalkEntry::of(path, &stands);
         let name = shown(&met.path);
         let is_kept = match met.kind {
             None => {
                 !split(&met.path).1.eq_ignore_ascii_case(".git")
-                    && !is_ignored_place(&format!("{name}/"))
+                    && !is_ignored_product_path(&format!("{name}/"))
             }
-            Some(EntryKind::File) => met.size <= limits.file && !is_ignored_place(&name),
+            Some(EntryKind::File) => met.size <= limits.file && !is_ignored_product_path(&name),
             Some(EntryKind::Link) => true,
             Some(EntryKind::Other) => false,
         };

@@ -85,7 +85,7 @@ impl IgnoredSnapshot {
     /// Call before an operation changes a file for the first time.
     pub(super) fn touch(&mut self, workspace: &Workspace, path: &str) {
         let Some((was, size)) = self.all.get(path) else { return };
-        let is_it = workspace.stands_at(path).is_ok_and(|(_, found)| {
+        let is_it = workspace.entry(path).is_ok_and(|(_, found)| {
             let is = FileStat::of(&found);
             is.is_number_of(was) && (is.written, found.len()) == (was.written, *size)
         });

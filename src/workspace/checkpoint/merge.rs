@@ -140,7 +140,7 @@ impl CheckpointStore {
         let above: BTreeSet<&str> = coming.flat_map(|c| ancestors(split(&c.path).0)).collect();
         let is_missing = |folder: &&str| match draft.plan.change(folder) {
             Some(change) => !is_folder(change.after.as_ref()),
-            None => !workspace.stands_at(folder).is_ok_and(|(_, found)| found.is_dir()),
+            None => !workspace.entry(folder).is_ok_and(|(_, found)| found.is_dir()),
         };
         let missing: Vec<String> =
             above.into_iter().filter(is_missing).map(str::to_owned).collect();

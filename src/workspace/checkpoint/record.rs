@@ -187,7 +187,7 @@ impl<'a> Recorder<'a> {
             recorder.keep_missing_above(workspace, &to, noted)?;
             let mut places = vec![from.clone()];
             if workspace.folder_at(&from).is_ok() {
-                let below = workspace.below(&effect.from);
+                let below = workspace.folder_contents(&effect.from);
                 let below = below.map_err(|failure| Error::undo(failure.reason))?;
                 let all =
                     below.folders.into_iter().chain(below.files.into_iter().map(|(file, _)| file));

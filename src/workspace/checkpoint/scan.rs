@@ -18,7 +18,7 @@ use crate::workspace::modes::without_set_ids;
 use crate::workspace::names::{escaped_os, split, unescaped};
 use crate::workspace::walk::detailed::{DetailedWalk, FileStat, IgnoreSource, WalkEntry, now};
 use crate::workspace::walk::{EntryKind, PlaceKind, Walk, detailed_walk};
-use crate::workspace::{Workspace, open_to_look};
+use crate::workspace::{Workspace, open_nofollow};
 
 /// A file that changed this recently may change again within the same time stamp, in nanoseconds: some file systems
 /// have a resolution of two seconds.
@@ -60,7 +60,7 @@ impl CheckpointStore {
     fn compare(&mut self, workspace: &Workspace, by: &IgnoreSource) -> Result<ScanResult> {
         let now = now();
         let mut walk = detailed_walk(workspace, by)?;
-        let mut close = *walk.take_detailed().unwrap_or_default();
+        let mut close = *walk.detailed.take().unwrap_or_default();
         tracked::add_tracked(
             workspace,
             walk.places(PlaceKind::Repository),
@@ -126,7 +126,7 @@ impl CheckpointStore {
             let after = if is_scanned && !unreadable.hides(&path) {
                 None
             } else {
-                match folders.stands_at(&path).map(|(_, found)| found.is_dir()) {
+                match folders.entry(&path).map(|(_, found)| found.is_dir()) {
                     Err(e) if folders.proves_absence(&path, &e) => None,
                     // A file that replaced an ignored folder is reported separately.
                     Ok(false) if !is_scanned && what.is_folder() => None,
@@ -225,7 +225,7 @@ impl CheckpointStore {
         path: &str,
         keep: bool,
     ) -> Result<Option<TreeEntry>> {
-        let found = match folders.stands_at(path).map(|(_, found)| found) {
+        let found = match folders.entry(path).map(|(_, found)| found) {
             Ok(found) => found,
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(Some(TreeEntry::unreadable_at(path)));
@@ -333,7 +333,7 @@ impl Workspace {
 
     /// Identifies the entry at a path.
     pub(super) fn identity_at(&self, path: &str) -> io::Result<Identity> {
-        let (_, found) = self.stands_at(path)?;
+        let (_, found) = self.entry(path)?;
         Ok(Identity::of(&FileStat::of(&found), found.len()))
     }
 
@@ -373,7 +373,7 @@ fn read_once(
     name: &str,
     limit: u64,
 ) -> io::Result<(Option<Vec<u8>>, Metadata, Metadata)> {
-    let (mut file, before) = open_to_look(folder, &unescaped(name))?;
+    let (mut file, before) = open_nofollow(folder, &unescaped(name))?;
     if !before.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }

@@ -86,7 +86,7 @@ fn add_paths(workspace: &Workspace, walk: &mut DetailedWalk, paths: &[String]) {
             if met.contains(place) {
                 continue;
             }
-            let Ok((_, found)) = folders.stands_at(place) else { break };
+            let Ok((_, found)) = folders.entry(place) else { break };
             let is_on_the_way = place.len() < path.len();
             if is_on_the_way && !found.is_dir() || workspace.is_state(place, &found) {
                 break;

@@ -1,12 +1,12 @@
-//! Writes under protected names that the person approved, after commands have run in the same turn: what they leave
-//! is not a command's doing, and stays.
+//! Writes under protected names that the person approved, after commands have run in the same turn. Their results are
+//! not attributed to a command.
 //!
-//! The snapshot is stored with such a write as an either-or *before* the write is made, and gets what became of it at
-//! the next opportunity. No command runs in between. So a stop there leaves it made or not made, and neither counts as
-//! a command's doing; if the new content alone had been stored before, or only afterwards, one of the two would. The
-//! settled snapshot is stored before the next command begins, so a command that brings the former content back is
-//! found out, also after a stop. Where commands run side by side, one may run all the same: what it did elsewhere is
-//! compared with what was known before.
+//! The snapshot is stored with both possible contents *before* the write is made, and is updated with the actual one
+//! as soon as possible. No command runs in between. So after a stop the write was made or not, and neither is
+//! attributed to a command; storing only the new content before, or only afterwards, would attribute one of them. The
+//! updated snapshot is stored before the next command begins, so a command that restores the former content is
+//! detected, even after a stop. With parallel commands, one may run in between: other changes it makes are compared
+//! with the former snapshot.
 
 use super::scan::{ProtectedScan, is_bare_repository};
 use super::snapshot::{ApprovedWrite, Snapshot, WatchedFolder};
@@ -16,15 +16,15 @@ use crate::workspace::Workspace;
 use crate::workspace::names::escaped;
 
 impl Protection {
-    /// An approved operation is about to do this. Returns what has to be stored before it does, if commands have run
-    /// and would be taken for its author.
+    /// Prepares for the effect of an approved operation. Returns the snapshot that has to be stored before it, if
+    /// commands have run to which the change would be attributed.
     pub fn expect(&mut self, workspace: &Workspace, effect: &Effect) -> Option<&Snapshot> {
         let mut all = match effect.clone() {
             Effect::File(effect) => {
                 let FileEffect { path, before, after, .. } = *effect;
                 vec![ApprovedWrite { path, before, after }]
             }
-            // Of something that is no folder.
+            // Not of a folder.
             Effect::Move(effect) => {
                 let MoveEffect { from, to, digest, .. } = *effect;
                 let goes = ApprovedWrite { path: from, before: digest.clone(), after: None };
@@ -32,7 +32,7 @@ impl Protection {
             }
             Effect::Command | Effect::Guest { .. } => Vec::new(),
         };
-        all.retain(|approved| workspace.is_kept(&approved.path));
+        all.retain(|approved| workspace.is_protected(&approved.path));
         if all.is_empty() {
             return None;
         }
@@ -43,19 +43,19 @@ impl Protection {
         Some(known)
     }
 
-    /// Takes in what became of approved operations, before a command runs again.
+    /// Updates the snapshot with the results of approved operations, before a command runs again.
     pub fn settle(&mut self, workspace: &Workspace) {
         let Some(known) = self.known.as_mut().filter(|known| !known.approved.is_empty()) else {
             return;
         };
         known.forget_old_inodes(workspace.inode());
         for ApprovedWrite { path, before, after } in std::mem::take(&mut known.approved) {
-            // Anything else is somebody else's doing, and is compared like the rest.
+            // Any other content was written by somebody else, and is compared as usual.
             if let Ok(now) = workspace.digest(&path)
                 && (now == after || now == before)
             {
-                // Folders on the way are made before the file is.
-                known.take_in(workspace, &path, now == after);
+                // Folders on the way are created before the file.
+                known.include(workspace, &path, now == after);
             }
         }
         self.is_ahead = true;
@@ -63,24 +63,23 @@ impl Protection {
 }
 
 impl Snapshot {
-    /// Takes in the folders that lead to a place, and if `is_made` what is there: that and no more.
-    fn take_in(&mut self, workspace: &Workspace, path: &RelPath, is_made: bool) {
+    /// Includes the folders that lead to a path and, if `is_made`, the entry there, but nothing else.
+    fn include(&mut self, workspace: &Workspace, path: &RelPath, is_made: bool) {
         let names: Vec<String> = path.components().map(|name| escaped(name.as_bytes())).collect();
         let is_protected = |name: &str| workspace.protected.name_of(name).is_some();
         let protected = path.components().position(is_protected);
-        let git = workspace.obeyed_around(path);
+        let git = workspace.git_configuration_around(path);
         let Some(at) = protected.or(git.map(|(at, _)| at)) else { return };
         let is_named = protected.is_none() && git.is_some_and(|(_, is_named)| is_named);
-        // What lies above a place that a setting leads to is not compared.
+        // Folders above a path that git's settings name are not compared.
         let Some((above, names @ [name, ..])) = names.split_at_checked(at) else { return };
         let (above, key) = (above.join("/"), names.join("/"));
         let was_bare = self.folders.iter().any(|f| f.path == above && f.is_bare == Some(true));
         let is_bare =
             || workspace.folder_at(&above).is_ok_and(|folder| is_bare_repository(&folder));
-        // Then the person agreed to a repository, along with what is in it.
+        // In this case the person approved a repository, including its contents.
         let is_new_repository = protected.is_none() && !is_named && !was_bare && is_bare();
-        // A repository makes its folder one in which protected names are looked for, as does a setting that leads
-        // there.
+        // Protected names are searched in the folder of a repository, and in that of a path named by git's settings.
         let may_add = is_named || is_new_repository || name.eq_ignore_ascii_case(".git");
         let Some(folder) = self.watched(above, may_add) else { return };
         if is_named && !folder.named.contains(name) {
@@ -99,13 +98,13 @@ impl Snapshot {
         }
         let itself = now.entries.remove(&key).filter(|entry| is_made && !entry.is_folder());
         folder.entries.extend(itself.map(|entry| (key, entry)));
-        // What was known before stays so.
+        // Known entries are not replaced.
         for (key, entry) in now.entries {
             folder.entries.entry(key).or_insert(entry);
         }
     }
 
-    /// The folder at a path, if protected names are looked for there; with `may_add` also from now on.
+    /// The watched folder at a path. With `may_add`, it is added if it is not watched yet.
     fn watched(&mut self, path: String, may_add: bool) -> Option<&mut WatchedFolder> {
         let n = self.folders.iter().position(|folder| folder.path == path);
         if n.is_none() && may_add && self.folders.len() < FOLDERS {

@@ -1,8 +1,7 @@
-//! The comparison at the end of a turn, with what its last walk found: what git obeys and was not there before, and
-//! what is nowhere any more.
+//! The comparison with the last walk of a turn: new entries that configure git, and missing repositories.
 //!
-//! No set-user-ID or set-group-ID bit that a file did not have before the commands outlasts a turn, either. In the
-//! sandbox no system call sets them (seccomp); this check afterwards covers all files that the walk lists.
+//! New set-user-ID and set-group-ID bits do not outlast a turn, either. In the sandbox, seccomp prevents setting them;
+//! this check covers all files that the walk lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +18,12 @@ use crate::workspace::modes::clear_set_ids;
 use crate::workspace::names::{ancestors, split, unescaped};
 use crate::workspace::walk::{PlaceKind, Walk, walk_all};
 
-/// Closed folders are opened this many levels deep.
+/// How many levels of unreadable folders are opened.
 const CLOSED: usize = 16;
 
 impl Protection {
-    /// Compares with the turn's last walk: repositories, and files that git's settings name, which were not there
-    /// before; repositories that are gone; and set-user-ID and set-group-ID bits.
+    /// Compares with the turn's last walk: new repositories, new files that git's settings name, missing repositories,
+    /// and set-user-ID and set-group-ID bits.
     pub fn finish(&mut self, workspace: &Workspace, walk: &Walk) -> Vec<Warning> {
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
             return Vec::new();
@@ -38,13 +37,13 @@ impl Protection {
         let ignored: BTreeSet<&str> = walk.places(PlaceKind::Ignored).collect();
         for (path, named) in known.unwatched(workspace, walk) {
             let (is_new, is_ignored) = (!known.watches(&path), ignored.contains(&*path));
-            // Of an ignored folder, which can be large, the only question is whether it has become a repository.
+            // An ignored folder can be large, so it is only checked whether it has become a repository.
             let is_bare = || workspace.folder_at(&path).is_ok_and(|dir| is_bare_repository(&dir));
             if is_ignored && !is_bare() {
                 continue;
             }
             let mut moved = None;
-            // Nothing in it is known, so whatever is found is new.
+            // Nothing in it is known, so all entries are new.
             let mut folder =
                 WatchedFolder { path, named, is_bare: Some(false), ..WatchedFolder::default() };
             let Some(mut now) = ProtectedScan::again(workspace, &folder) else { continue };
@@ -54,7 +53,7 @@ impl Protection {
                     continue;
                 }
                 let place = folder.path_of(&key);
-                // A file that the rules hid until now may have been there.
+                // The file may have existed before, hidden by ignore rules.
                 let may_be_old = is_named && has_new_rules && !listed.contains(&place);
                 if let Some(missing) = repairs.take_missing(&key, &entry) {
                     moved = Some((missing, place));
@@ -77,17 +76,17 @@ impl Protection {
 }
 
 impl Snapshot {
-    /// The folders of a walk in which git may obey something that is not in this snapshot, with the names that git's
-    /// settings lead to now and did not before.
+    /// The folders of a walk that may contain entries that configure git and are not in this snapshot, with the names
+    /// that git's settings now contain and did not before.
     fn unwatched(&self, workspace: &Workspace, walk: &Walk) -> BTreeMap<String, Vec<String>> {
         let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let is_compared = |path: &str| !self.leaves_alone(path) && !workspace.is_below_one(path);
-        let obeyed = walk
+        let bare = walk
             .places(PlaceKind::Bare)
             .chain(walk.places(PlaceKind::Ignored))
-            .filter(|_| workspace.git_obeys);
+            .filter(|_| workspace.protects_git);
         let watched: BTreeSet<&str> = self.folders.iter().map(|folder| &*folder.path).collect();
-        for path in walk.places(PlaceKind::Repository).chain(obeyed) {
+        for path in walk.places(PlaceKind::Repository).chain(bare) {
             if !watched.contains(path) && is_compared(path) {
                 folders.entry(path.to_owned()).or_default();
             }
@@ -105,16 +104,16 @@ impl Snapshot {
         self.folders.iter().any(|folder| folder.path == path)
     }
 
-    /// Whether changed ignore rules can hide something.
+    /// Whether the ignore rules changed and can hide entries.
     fn has_new_rules(&self, walk: &Walk) -> bool {
         let hides = || {
             walk.ignored_files().files > 0
                 || walk.places(PlaceKind::Ignored).any(|path| !self.leaves_alone(path))
         };
-        walk.rules() != &self.rules && hides()
+        walk.rules != self.rules && hides()
     }
 
-    /// Whether the snapshot would contain what was at a place before the commands.
+    /// Whether the snapshot would contain an entry that existed at this path before the commands.
     fn would_know(&self, path: &str) -> bool {
         let was_closed = |place: &str| self.closed.contains(place);
         self.is_whole && !was_closed(path) && !above(path).any(was_closed)
@@ -126,7 +125,7 @@ impl Snapshot {
 }
 
 impl Repairs<'_> {
-    /// The missing repository that is found under this name, by its inode.
+    /// The missing repository with the inode of this entry.
     fn take_missing(&mut self, key: &str, now: &ProtectedEntry) -> Option<MissingRepository> {
         let is_it = |missing: &MissingRepository| {
             is_git(key) && missing.inode.is_some() && missing.inode == now.inode
@@ -135,7 +134,7 @@ impl Repairs<'_> {
         Some(self.missing.swap_remove(n))
     }
 
-    /// Compares a repository that was moved to another folder, where it keeps its hooks as they were.
+    /// Compares a repository that was moved to another folder, so that its hooks stay unchanged.
     fn moved(&mut self, missing: MissingRepository, to: String, path: String) -> WatchedFolder {
         self.incidents.push(Incident::Moved { from: missing.path, to });
         let mut folder = WatchedFolder { path, is_bare: Some(false), ..missing.folder };
@@ -145,9 +144,9 @@ impl Repairs<'_> {
         folder
     }
 
-    /// Walks again where commands can have hidden something from the last walk: in ignored folders, if the rules
-    /// changed, and in folders that are closed now, which it opens. What stays closed goes to the quarantine. None
-    /// if nothing is hidden.
+    /// Walks again if commands may have hidden entries from the last walk: in ignored folders, if the rules changed, and
+    /// in folders that are now unreadable, which it opens. Folders that stay unreadable are moved to the quarantine.
+    /// None if nothing is hidden.
     fn reveal(&mut self, known: &Snapshot, walk: &Walk, has_new_rules: bool) -> Option<Walk> {
         let workspace = self.workspace;
         let walk_again =
@@ -155,7 +154,7 @@ impl Repairs<'_> {
         let mut again = if has_new_rules { walk_again() } else { None };
         for round in 0..=CLOSED {
             let closed = again.as_ref().unwrap_or(walk).places(PlaceKind::Closed);
-            // Where the root cannot be read, somebody replaced it.
+            // An unreadable root was replaced by somebody, so it is left alone.
             let is_new = |path: &&str| {
                 !path.is_empty() && !known.closed.contains(*path) && !known.leaves_alone(path)
             };
@@ -170,8 +169,8 @@ impl Repairs<'_> {
                     continue;
                 }
                 for path in ancestors(&place) {
-                    if let Ok((holder, name)) = workspace.holder(path) {
-                        reopen(&holder, &name);
+                    if let Ok((parent, name)) = workspace.parent_of(path) {
+                        reopen(&parent, &name);
                     }
                 }
             }
@@ -181,7 +180,7 @@ impl Repairs<'_> {
     }
 }
 
-/// The files that have such bits before the first command: they are the person's.
+/// The files that have such bits before the first command. They may keep them.
 pub(super) fn set_ids(workspace: &Workspace, walk: &Walk) -> Vec<ProtectedEntry> {
     let mut folders = FolderCache::new(workspace);
     walk.places(PlaceKind::SetId).filter_map(|path| file(workspace, &mut folders, path)).collect()
@@ -202,7 +201,7 @@ fn clear_new_set_ids(workspace: &Workspace, known: &Snapshot, walk: &Walk) -> Ve
         let (folder, name) = split(path);
         let cleared = folders.folder(folder).and_then(|dir| clear_set_ids(dir, &unescaped(name)));
         match cleared {
-            // It is gone, or something else by now.
+            // The file is gone, or has been replaced.
             Ok(false) => {}
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
             done => {
@@ -216,9 +215,9 @@ fn clear_new_set_ids(workspace: &Workspace, known: &Snapshot, walk: &Walk) -> Ve
 
 /// A regular file at an escaped path; None if there is none.
 fn file(workspace: &Workspace, folders: &mut FolderCache, path: &str) -> Option<ProtectedEntry> {
-    let (dir, found) = folders.stands_at(path).ok()?;
+    let (dir, found) = folders.entry(path).ok()?;
     let name = unescaped(split(path).1);
     let kind =
-        |found| ProtectedScan::new(workspace).without_texts().no_folder(dir, &name, found, None);
+        |found| ProtectedScan::new(workspace).without_texts().file_kind(dir, &name, found, None);
     found.is_file().then(|| ProtectedEntry { inode: Some(found.ino()), kind: kind(&found) })
 }

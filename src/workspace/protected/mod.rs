@@ -1,19 +1,18 @@
-//! Names that only the person may change: one check, one repair, one report.
+//! Names that only the person may change: check, repair and report.
 //!
-//! What is under protected names is listed before the first command of a turn ([`Snapshot`]) and compared after each
-//! command. What a command made or changed there moves to the quarantine, and the former content is put back as far
-//! as it is known. Read-only mounts are the first wall ([`ReadOnly`]); this finds what got past them, and repairs it.
+//! The entries under protected names are recorded before the first command of a turn ([`Snapshot`]) and compared after
+//! each command. Entries that a command made or changed are moved to the quarantine, and the former content is put
+//! back if it is known. Read-only mounts ([`ReadOnly`]) prevent most changes; this check finds and repairs the others.
 //!
-//! - Protected names are looked for in the workspace's root and in the roots of the repositories that the turn's walk
-//!   found, so not in ignored folders, and in the nearest 1,000 of them.
-//! - A command's changes cannot be told from those that a person makes at the same moment. Whatever is moved by
+//! - Protected names are searched in the workspace's root and in the roots of the nearest 1,000 repositories that the
+//!   turn's walk found, so not in ignored folders.
+//! - A change by a command cannot be distinguished from one that a person makes at the same time. Anything moved by
 //!   mistake is in the quarantine.
-//! - A snapshot is of one turn: what the person changes between turns is theirs.
+//! - A snapshot is valid for one turn: changes between turns are the person's.
 //!
-//! The repair is not the one of checkpoints, which would be weaker here: it deletes what this moves away, it takes
-//! contents from a store that need not exist (`rpc`, checkpoints that are off) where these are in the journal, and
-//! it leaves temporary files beside their targets after a hard stop, which the next comparison would take for a
-//! command's.
+//! The repair of checkpoints would be weaker here: it deletes entries that this one moves away, it takes contents from
+//! a store that may not exist (`rpc`, or checkpoints turned off) instead of the journal, and after a hard stop it
+//! leaves temporary files beside their targets, which the next comparison would attribute to a command.
 
 mod approved;
 mod last_walk;
@@ -49,53 +48,52 @@ pub use shared::{ProtectionHandle, SharedProtection};
 pub use snapshot::Snapshot;
 use snapshot::{EntryChange, ProtectedEntry, ProtectedKind, WatchedFolder};
 
-/// Protected names are looked for in this many folders; of more, in those nearest to the root.
+/// The most folders in which protected names are searched, beginning with those nearest to the root.
 const FOLDERS: usize = 1_000;
-/// This many ignored folders and further repositories are remembered.
+/// The most ignored folders and further repositories that are remembered.
 const LEFT_ALONE: usize = 10_000;
 
 /// Checks protected names while the commands of a turn run.
 #[derive(Debug, Default)]
 pub struct Protection {
-    /// None: nothing is checked.
+    /// None if nothing is checked.
     quarantine: Option<Quarantine>,
-    /// What must stay; None before the first command.
+    /// The entries that must not change; None before the first command.
     known: Option<Snapshot>,
-    /// Repositories that are not where they were: moved, or gone.
+    /// Repositories that were moved or removed.
     missing: Vec<MissingRepository>,
-    /// `known` is newer than what was stored of it.
+    /// Whether `known` is newer than the stored snapshot.
     is_ahead: bool,
-    /// A command of the turn was allowed to write to repositories.
+    /// Whether a command of the turn was allowed to write to repositories.
     git_may_write: bool,
-    /// How many operations that share this have begun a command and are not at their end.
+    /// How many operations share this and have begun, but not ended.
     members: usize,
-    /// The walk after the last command, while none has run since.
+    /// The walk after the last command, if none has run since.
     last_walk: Option<Walk>,
 }
 
-/// A `.git` that is not where it was.
+/// A `.git` that was moved or removed.
 #[derive(Debug)]
 struct MissingRepository {
     path: String,
     inode: Option<u64>,
-    /// Everything that was known there.
+    /// Its recorded entries.
     folder: WatchedFolder,
 }
 
 impl Protection {
-    /// A new one, which moves what it finds to this quarantine.
+    /// Makes a check that moves changed entries to this quarantine.
     pub fn new(quarantine: Quarantine) -> Self {
         Self { quarantine: Some(quarantine), ..Self::default() }
     }
 
-    /// The same in the middle of a turn that has this snapshot.
+    /// Resumes the check of a turn that has taken this snapshot.
     pub fn resumed(quarantine: Quarantine, known: Snapshot) -> Self {
         Self { quarantine: Some(quarantine), known: Some(known), ..Self::default() }
     }
 
-    /// A command is about to run. Takes the turn's snapshot if there is none yet, and returns what has to be stored
-    /// before the command begins, if that is new. `walk` is what was found in the workspace, if somebody has just
-    /// looked.
+    /// Prepares for a command. Takes the turn's snapshot if there is none yet. Returns the snapshot if it has to be
+    /// stored before the command begins. `walk` is a current walk of the workspace, if there is one.
     pub fn begin(
         &mut self,
         workspace: &Workspace,
@@ -123,7 +121,7 @@ impl Protection {
         self.known.is_some()
     }
 
-    /// Compares after a command, and repairs. Returns what was found and done, a sentence each.
+    /// Compares after a command, and repairs. Returns a warning for each finding.
     pub fn check(&mut self, workspace: &Workspace) -> Vec<Warning> {
         self.settle(workspace);
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
@@ -143,18 +141,20 @@ impl Protection {
         warnings(repairs.incidents, self.git_may_write)
     }
 
-    /// What is in the quarantine and in none of these warnings: deaddrop was stopped before it could report it.
+    /// Warnings about entries in the quarantine that none of the known warnings names, because deaddrop was stopped
+    /// before it could report them.
     pub fn unreported<'a>(&self, known: impl Iterator<Item = &'a Warning>) -> Vec<Warning> {
         let Some(quarantine) = &self.quarantine else { return Vec::new() };
         let known: Vec<&Warning> = known.collect();
-        let is_new = |path: &String| !known.iter().any(|told| told.text.contains(path.as_str()));
+        let is_new =
+            |path: &String| !known.iter().any(|warning| warning.text.contains(path.as_str()));
         let new = quarantine.contents().into_iter().filter(is_new);
         warnings(new.map(|at| Incident::Earlier { at }).collect(), false)
     }
 }
 
 impl MissingRepository {
-    /// The repository of a folder that is no longer there, if it had one.
+    /// The repository of a removed folder, if it had one.
     fn of(folder: WatchedFolder) -> Option<Self> {
         let is_git = |(key, _): &(&String, &ProtectedEntry)| key.eq_ignore_ascii_case(".git");
         let (key, git) = folder.entries.iter().find(is_git)?;
@@ -164,7 +164,7 @@ impl MissingRepository {
 
 impl Snapshot {
     fn take(workspace: &Workspace, walk: &Walk) -> Self {
-        let bare = walk.places(PlaceKind::Bare).filter(|_| workspace.git_obeys);
+        let bare = walk.places(PlaceKind::Bare).filter(|_| workspace.protects_git);
         let repositories: BTreeSet<&str> = walk.places(PlaceKind::Repository).chain(bare).collect();
         let is_further = |path: &&str| !path.is_empty() && !workspace.is_below_one(path);
         let mut repositories: Vec<&str> = repositories.into_iter().filter(is_further).collect();
@@ -176,7 +176,7 @@ impl Snapshot {
         let left_alone = left_alone.take(LEFT_ALONE).map(str::to_owned).collect();
 
         let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        let git = workspace.git_references(walk.obeyed().map(shown));
+        let git = workspace.git_references(walk.git_folders().map(shown));
         let places = git.places.iter().map(|path| escaped(path.as_bytes()));
         for path in places.chain(git.among(walk)).filter(|path| !workspace.is_below_one(path)) {
             let (folder, name) = split(&path);
@@ -197,7 +197,7 @@ impl Snapshot {
             is_whole,
             approved: Vec::new(),
             closed: walk.places(PlaceKind::Closed).map(str::to_owned).collect(),
-            rules: walk.rules().clone(),
+            rules: walk.rules.clone(),
             git,
             set_ids: Some(last_walk::set_ids(workspace, walk)),
         }
@@ -210,7 +210,7 @@ impl Workspace {
         self.root.dir_metadata().ok().map(|found| found.ino())
     }
 
-    /// Whether a path lies below a protected name, so that it is compared along with that.
+    /// Whether a path is at or below a protected name, so that it is compared along with that.
     pub(super) fn is_below_one(&self, path: &str) -> bool {
         path.split('/').any(|name| self.protected.name_of(&shown(name)).is_some())
     }
@@ -221,7 +221,7 @@ fn is_git(path: &str) -> bool {
     split(path).1.eq_ignore_ascii_case(".git")
 }
 
-/// Repairs what differs, and notes what was done.
+/// Repairs differences, and records incidents.
 struct Repairs<'a> {
     workspace: &'a Workspace,
     quarantine: &'a Quarantine,
@@ -232,19 +232,19 @@ struct Repairs<'a> {
 impl Repairs<'_> {
     /// Moves an entry to the quarantine.
     fn move_away(&self, place: &str) -> io::Result<String> {
-        let (folder, name) = self.workspace.holder(place)?;
+        let (folder, name) = self.workspace.parent_of(place)?;
         self.quarantine.take(&folder, &name)
     }
 
     fn put_back(&self, place: &str, before: &ProtectedKind) -> bool {
-        let holder = self.workspace.holder(place);
-        holder
+        let parent = self.workspace.parent_of(place);
+        parent
             .and_then(|(folder, name)| self.quarantine.put_back(&folder, &name, before))
             .unwrap_or(false)
     }
 
-    /// Moves away what is new or changed in a folder, and puts back what is known. `folder` becomes what has to stay
-    /// from here on; returns whether there is something new in it.
+    /// Moves new and changed entries of a folder away, and puts known contents back. Updates `folder` to the entries
+    /// that must not change from now on; returns whether it has new ones.
     fn folder(&mut self, folder: &mut WatchedFolder, now: WatchedFolder) -> bool {
         let is_completed = folder.is_completed(&now);
         for (key, change) in folder.differences(&now) {
@@ -252,7 +252,7 @@ impl Repairs<'_> {
             let moved = (change != EntryChange::Removed).then(|| self.move_away(&place));
             let former = folder.take(&key);
             let before = former.get(&key);
-            let what = match before {
+            let subject = match before {
                 Some(entry) if entry.is_part() => Subject::Part { is_folder: entry.is_folder() },
                 _ if is_completed && key == HEAD => Subject::NewHead,
                 _ => Subject::Entry,
@@ -264,24 +264,25 @@ impl Repairs<'_> {
                 self.missing.push(MissingRepository { path, inode, folder: lost });
                 if moved.is_some() {
                     let repair = Repair { moved, restored: None };
-                    self.incidents.push(Incident::Repaired { place, what, change, repair });
+                    self.incidents.push(Incident::Repaired { place, subject, change, repair });
                 }
                 continue;
             }
-            let is_free = moved.as_ref().is_none_or(io::Result::is_ok) && what != Subject::NewHead;
-            let (mut put, mut of) = (0, 0);
+            let is_free =
+                moved.as_ref().is_none_or(io::Result::is_ok) && subject != Subject::NewHead;
+            let (mut restored, mut of) = (0, 0);
             for (key, entry) in former {
                 let is_back = is_free && self.put_back(&folder.path_of(&key), &entry.kind);
                 let counts = !entry.is_folder() || entry.is_part();
-                put += usize::from(counts && is_back);
+                restored += usize::from(counts && is_back);
                 of += usize::from(counts);
-                // Without it git knows no repository there, so that is tried again.
+                // Git does not recognise the repository without a part, so restoring it is tried again.
                 if is_back || entry.is_part() {
                     folder.entries.insert(key, entry);
                 }
             }
-            let repair = Repair { moved, restored: Some((put, of)) };
-            self.incidents.push(Incident::Repaired { place, what, change, repair });
+            let repair = Repair { moved, restored: Some((restored, of)) };
+            self.incidents.push(Incident::Repaired { place, subject, change, repair });
         }
         folder.update_parts(now)
     }

@@ -1,7 +1,7 @@
-//! Names that nobody but the person may write: what is under them is run or obeyed by git, editors,
-//! shells and deaddrop without being asked for. Pure.
+//! Names that only the person may write, since git, editors, shells and deaddrop run such files or use them as
+//! configuration without asking. Pure.
 //!
-//! A name counts at any depth and in any spelling that a file system could take for it.
+//! A name counts at any depth, and in any spelling that a file system could treat as equal.
 
 use crate::protocol::{Failure, RelPath};
 use crate::settings::{FileName, folded};
@@ -13,19 +13,19 @@ pub struct ProtectedNames {
 }
 
 impl ProtectedNames {
-    /// These names; an empty one protects nothing.
+    /// Makes a set. Empty names are ignored.
     pub fn new(names: &[String]) -> Self {
         Self { names: names.iter().filter_map(|name| FileName::new(name)).collect() }
     }
 
-    /// The names, as the person wrote them.
+    /// The names as written in the settings.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| name.given.as_str())
     }
 
-    /// The protected name that a file system could take this name for.
+    /// The protected name that a file system could treat as equal to this name.
     pub fn name_of(&self, component: &str) -> Option<&str> {
-        // Most names are neither hidden nor short ones.
+        // Folding a name is not needed if there are no protected names.
         if self.names.is_empty() {
             return None;
         }
@@ -38,17 +38,17 @@ impl ProtectedNames {
         path.components().find_map(|component| self.name_of(component))
     }
 
-    /// Refuses to write to `path`, which leads to `real`, where that has a protected name in it.
+    /// Refuses to write to `path`, which leads to `real`, if that contains a protected name.
     pub fn refuse(&self, path: &RelPath, real: &RelPath) -> Result<(), Failure> {
         let Some(name) = self.name_in(real) else { return Ok(()) };
         let leads = if path == real { String::new() } else { format!(" leads to '{real}'") };
         Err(Failure::rejected(format!(
-            "Path is protected: '{path}'{leads}. '{name}' may be written by the user alone: ask them in a MESSAGE to make this change, with its text"
+            "Path is protected: '{path}'{leads}. Only the user may write '{name}': ask them in a MESSAGE to make this change, with its text"
         )))
     }
 }
 
-/// The names without any setting.
+/// The default names.
 #[cfg(test)]
 pub(crate) fn defaults() -> Vec<String> {
     crate::settings::protected_by_default().map(str::to_owned).collect()

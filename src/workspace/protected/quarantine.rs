@@ -1,5 +1,5 @@
-//! Where deaddrop puts what a command made under a protected name: out of the way, never deleted, and never over
-//! something else. And the way back: an entry as the snapshot has it.
+//! Moves entries that a command made under a protected name to a folder of deaddrop's, where they are never deleted or
+//! overwritten, and puts former entries back from the snapshot.
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
@@ -10,7 +10,7 @@ use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 
-use super::scan::open_up;
+use super::scan::grant_owner;
 use super::snapshot::{FileRecord, ProtectedKind};
 use crate::atomic::{rename_new, shortened};
 use crate::workspace::modes::set_mode;
@@ -18,7 +18,7 @@ use crate::workspace::names::{escaped_os, unescaped};
 use crate::workspace::plan::write_new;
 use crate::workspace::{open_regular, sync};
 
-/// The folder for all of it.
+/// The folder of all quarantines.
 const FOLDER: &str = "quarantine";
 /// The deepest nesting of folders that is copied where a rename cannot move them.
 const DEPTH: usize = 100;
@@ -30,21 +30,20 @@ pub struct Quarantine {
     state: PathBuf,
     /// The turn's folder.
     turn: String,
-    /// How that is shown to a reader.
+    /// Its path for a reader.
     shown: String,
-    /// The next number to be tried; 0 while it is unknown.
+    /// The next number to try; 0 if unknown.
     next: Cell<usize>,
 }
 
 impl Quarantine {
-    /// The quarantine, in the folder of the sessions, of the turn with this name. `shown` is how that folder is
-    /// shown to a reader.
+    /// The quarantine of a turn. `state` is the folder of the sessions, and `shown` its path for a reader.
     pub fn new(state: PathBuf, shown: &str, turn: &str) -> Self {
         let shown = format!("{}/{FOLDER}/{turn}", shown.replace('\\', "/"));
         Self { state, turn: turn.to_owned(), shown, next: Cell::new(0) }
     }
 
-    /// What already lies there, as shown to a reader.
+    /// The paths of its entries, for a reader.
     pub(super) fn contents(&self) -> Vec<String> {
         let state = Dir::open_ambient_dir(&self.state, ambient_authority());
         let folder = state
@@ -57,21 +56,21 @@ impl Quarantine {
         names
     }
 
-    /// Moves an entry of `parent` there, a link as a link. Returns its new place, as shown to a reader.
+    /// Moves an entry of `parent`, or a link itself, to the quarantine. Returns its new path for a reader.
     pub(super) fn take(&self, parent: &Dir, name: &OsStr) -> io::Result<String> {
         let folder = self.folder()?;
         if self.next.get() == 0 {
-            // deaddrop may have been stopped in this turn before.
+            // An earlier run of this turn may have moved entries before deaddrop was stopped.
             self.next.set(folder.entries()?.count() + 1);
         }
         let (mut moved, mut opened) = (self.move_into(&folder, parent, name), false);
         if let Err(e) = &moved
             && e.kind() == io::ErrorKind::PermissionDenied
         {
-            // Whoever made it may have closed it, so that it cannot be moved.
-            opened = open_up(parent, OsStr::new(".")).is_ok();
+            // A command may have removed permissions so that it cannot be moved.
+            opened = grant_owner(parent, OsStr::new(".")).is_ok();
             if parent.symlink_metadata(name)?.is_dir() {
-                opened |= open_up(parent, name).is_ok();
+                opened |= grant_owner(parent, name).is_ok();
             }
         }
         if opened {
@@ -79,13 +78,13 @@ impl Quarantine {
         }
         let number_and_name = moved?;
         self.next.set(self.next.get() + 1);
-        // After a power loss it must not be back in its place.
+        // The move must survive a power loss.
         sync(&folder)?;
         sync(parent)?;
         Ok(format!("{}/{number_and_name}", self.shown))
     }
 
-    /// Makes an entry of `parent` as it was, where that is known; never over another. Returns whether it was known.
+    /// Restores an entry of `parent` if its content is known, without overwriting another. Returns whether it is known.
     pub(super) fn put_back(
         &self,
         parent: &Dir,
@@ -100,13 +99,14 @@ impl Quarantine {
             ProtectedKind::Link { target } => parent.symlink_contents(unescaped(target), name)?,
             ProtectedKind::File(file) => {
                 let Some(text) = &file.text else { return Ok(false) };
-                // Written among deaddrop's own files, which are swept: half a file would be taken for a command's.
+                // Written among deaddrop's own files, where leftovers are removed. In the workspace, a partial file
+                // would be attributed to a command.
                 let state = Dir::open_ambient_dir(&self.state, ambient_authority())?;
                 let temporary = OsString::from(format!("{}.tmp", uuid::Uuid::new_v4().simple()));
                 let moved = write(&state, &temporary, text, file)
                     .and_then(|()| rename_new(&state, &temporary, parent, name));
                 if let Err(e) = moved {
-                    // The error that counts is the first.
+                    // The first error is the one that is reported.
                     let _ = state.remove_file(&temporary);
                     if e.kind() != io::ErrorKind::CrossesDevices {
                         return Err(e);
@@ -154,12 +154,12 @@ impl Quarantine {
     }
 }
 
-/// Copies an entry, following no link. Of what is neither file, folder nor link the name remains.
+/// Copies an entry without following links. Special files become empty files.
 fn copy(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr, depth: usize) -> io::Result<()> {
     let found = from.symlink_metadata(name)?;
     if found.is_dir() {
         if depth > DEPTH {
-            return Err(io::Error::other("its folders are nested too deep to be copied"));
+            return Err(io::Error::other("its folders are nested too deeply to be copied"));
         }
         to.create_dir(new)?;
         let (from, into) = (from.open_dir_nofollow(name)?, to.open_dir_nofollow(new)?);
@@ -188,7 +188,7 @@ fn remove(parent: &Dir, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Writes a file as it was, and syncs it.
+/// Writes a file with its former content and metadata, and syncs it.
 fn write(folder: &Dir, name: &OsStr, text: &str, before: &FileRecord) -> io::Result<()> {
     write_new(folder, name, text.as_bytes(), Some(before.owner), Some(before.mode))?.sync_all()
 }

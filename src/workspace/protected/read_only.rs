@@ -1,5 +1,5 @@
-//! What commands cannot write: everything that is protected or, where git may write to its repositories, what is
-//! compared in them. So the read-only mounts and the comparison are based on one list.
+//! Lists the paths that commands cannot write: all protected entries or, if git may write to its repositories, those
+//! that are compared in them. So the read-only mounts and the comparison use the same list.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,25 +10,25 @@ use crate::protocol::RelPath;
 use crate::workspace::Workspace;
 use crate::workspace::names::{escaped, unescaped};
 
-/// What a command cannot write.
+/// The paths that a command cannot write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadOnly {
     /// Files, folders and links.
     pub places: Vec<PathBuf>,
-    /// Folders that contain some of these and can be written, but not moved away; each before what is in it.
+    /// Writable folders that contain some of these and cannot be moved away; each comes before its entries.
     pub pinned: Vec<PathBuf>,
 }
 
 impl Protection {
-    /// What the next command cannot write. With `repositories` it can write to those, except for what runs code there
-    /// or leads git elsewhere.
+    /// The paths that the next command cannot write. With `repositories` it can write to those, except for entries that
+    /// run code or redirect git.
     pub fn read_only(&mut self, workspace: &Workspace, repositories: bool) -> ReadOnly {
         self.git_may_write |= repositories;
         let mut read_only = ReadOnly::default();
         for folder in self.known.iter().flat_map(|known| &known.folders) {
             let at = |key: &str| workspace.path.join(unescaped(&folder.path_of(key)));
             for (key, entry) in folder.entries.iter().filter(|(key, _)| !key.contains('/')) {
-                // A repository without `.git` is there to be pushed to.
+                // A bare repository exists to be pushed to.
                 let is_open = entry.is_way() || entry.is_part();
                 if is_open || repositories && can_open(workspace, &folder.path_of(key), entry) {
                     let (places, pinned) = within(folder, key);
@@ -43,8 +43,8 @@ impl Protection {
     }
 }
 
-/// Whether git can be let into a repository: everything in it that must stay is known, and it contains nothing of
-/// deaddrop's own, which such mounts would uncover.
+/// Whether a repository can be made writable: all entries that must not change are known, and it does not contain
+/// deaddrop's own state, which the mounts would uncover.
 fn can_open(workspace: &Workspace, place: &str, entry: &ProtectedEntry) -> bool {
     let below = format!("{place}/");
     let is_inside = |state: &RelPath| escaped(state.as_str().as_bytes()).starts_with(&below);
@@ -53,7 +53,8 @@ fn can_open(workspace: &Workspace, place: &str, entry: &ProtectedEntry) -> bool 
         && !workspace.state.iter().any(is_inside)
 }
 
-/// What is compared in a folder, each as a whole; and the folders that lead there, beginning with itself.
+/// The compared entries in a folder, without those below others, and the folders that contain them, beginning with
+/// itself.
 fn within<'a>(folder: &'a WatchedFolder, top: &'a str) -> (BTreeSet<&'a str>, BTreeSet<&'a str>) {
     let below = format!("{top}/");
     let (mut places, mut pinned) = (BTreeSet::new(), BTreeSet::new());

@@ -1,4 +1,4 @@
-//! What was found under protected names, and what was done about it, in words for the person and the model.
+//! Describes findings under protected names, and their repair, for the person and the model.
 
 use std::io;
 
@@ -9,57 +9,57 @@ use crate::protocol::{Warning, WarningKind};
 use crate::text::count;
 use crate::workspace::names::{shown, split};
 
-/// This many incidents are reported one by one.
+/// The most incidents that are reported one by one.
 const LIMIT: usize = 10;
 
-/// Added where git was allowed to write, and made a repository.
-const NO_NEW_ONE: &str = "git may write to existing repositories only. Creating one (git init, git clone) is for the user";
+/// Added if git was allowed to write, and created a repository.
+const NO_NEW_REPOSITORY: &str = "git may write to existing repositories only. Creating one (git init, git clone) is for the user";
 
-/// Added where a stopped operation of git's was moved away.
-const NOT_HALF_WAY: &str = "stopped rebases, ams, cherry-picks and reverts are removed, because `--continue` would run their commands outside the sandbox. Finished steps and HEAD stay as they are. Finish in one command, use --abort, or leave it to the user";
+/// Added if a stopped operation of git was moved away.
+const NO_STOPPED_OPERATION: &str = "stopped rebases, ams, cherry-picks and reverts are removed, because `--continue` would run their commands outside the sandbox. Finished steps and HEAD stay as they are. Finish in one command, use --abort, or leave it to the user";
 
-/// Something that was found. Places are escaped.
+/// A finding. Places are escaped.
 #[derive(Debug)]
 pub(super) enum Incident {
-    /// An entry was made, changed or removed, and this was done about it.
-    Repaired { place: String, what: Subject, change: EntryChange, repair: Repair },
-    /// A repository is somewhere else.
+    /// An entry was made, changed or removed, and repaired.
+    Repaired { place: String, subject: Subject, change: EntryChange, repair: Repair },
+    /// A repository was moved.
     Moved { from: String, to: String },
-    /// A repository is nowhere.
+    /// A repository was removed.
     Gone { place: String },
-    /// A folder is closed, so that nobody knows what is in it.
+    /// A folder cannot be read any more, so its entries are unknown.
     Closed { place: String, moved: io::Result<String> },
-    /// A repository is new, or was only not seen before.
+    /// A repository is new, or was not visible before.
     Appeared { place: String },
-    /// A file has a set-user-ID or set-group-ID bit that it did not have before.
+    /// A file has a new set-user-ID or set-group-ID bit.
     SetId { place: String, cleared: io::Result<()> },
-    /// Something was moved before deaddrop was stopped.
+    /// An entry was moved before deaddrop was stopped.
     Earlier { at: String },
 }
 
-/// What an entry is for git.
+/// The role of an entry for git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// Nothing else than what its name says.
+    /// An ordinary entry.
     Entry,
-    /// The repository is recognised by it.
+    /// Git recognises the repository by it.
     Part { is_folder: bool },
     /// A `HEAD` that makes its folder a repository.
     NewHead,
 }
 
-/// What was done about an entry.
+/// The repair of an entry.
 #[derive(Debug)]
 pub(super) struct Repair {
-    /// Where it was moved, if anything was there.
+    /// Where it was moved, if it existed.
     pub(super) moved: Option<io::Result<String>>,
-    /// How many of the former files are back, and how many there were; None for a repository, whose files are not
+    /// How many of the former files were restored, and how many there were; None for a repository, whose files are not
     /// known.
     pub(super) restored: Option<(usize, usize)>,
 }
 
-/// A warning for each of the first incidents, and one for the rest. `git_may_write`: a command of the turn was
-/// allowed to write to repositories.
+/// A warning for each of the first incidents, and one for the rest. `git_may_write` says whether a command of the turn
+/// was allowed to write to repositories.
 pub(super) fn warnings(incidents: Vec<Incident>, git_may_write: bool) -> Vec<Warning> {
     let any_made = |is: &dyn Fn(&str) -> bool| {
         incidents.iter().any(|incident| match incident {
@@ -68,13 +68,13 @@ pub(super) fn warnings(incidents: Vec<Incident>, git_may_write: bool) -> Vec<War
         })
     };
     let hints = [
-        (git_may_write && any_made(&is_git)).then(|| NO_NEW_ONE.to_owned()),
-        any_made(&is_stopped).then(|| NOT_HALF_WAY.to_owned()),
+        (git_may_write && any_made(&is_git)).then(|| NO_NEW_REPOSITORY.to_owned()),
+        any_made(&is_stopped).then(|| NO_STOPPED_OPERATION.to_owned()),
     ];
     let more = match incidents.len().saturating_sub(LIMIT) {
         0 => None,
         more => Some(format!(
-            "{} like these; what was moved is in the same quarantine folder",
+            "{} like these; moved entries are in the same quarantine folder",
             count(more, "more finding")
         )),
     };
@@ -83,13 +83,13 @@ pub(super) fn warnings(incidents: Vec<Incident>, git_may_write: bool) -> Vec<War
     sentences.map(|sentence| Warning::new(WarningKind::Guard, sentence)).collect()
 }
 
-/// Whether a path is where git keeps a stopped operation.
+/// Whether a path is the folder of a stopped operation of git.
 fn is_stopped(path: &str) -> bool {
     let (folder, name) = split(path);
     STOPPED.contains(&name) && folder.split('/').any(is_git)
 }
 
-/// Where something was moved; or why it was not, and what to do.
+/// Where an entry was moved; or why it was not, and what to do.
 fn moved_to(moved: io::Result<String>, instead: &str) -> String {
     match moved {
         Ok(at) => format!("it was moved to {at}"),
@@ -100,8 +100,8 @@ fn moved_to(moved: io::Result<String>, instead: &str) -> String {
 impl Incident {
     fn sentence(self) -> String {
         match self {
-            Self::Repaired { place, what, change, repair } => {
-                repair.sentence(&shown(&place), what, change)
+            Self::Repaired { place, subject, change, repair } => {
+                repair.sentence(&shown(&place), subject, change)
             }
             Self::Moved { from, to } => format!(
                 "a command moved '{}', which is protected, to '{}': it was left there",
@@ -109,17 +109,17 @@ impl Incident {
                 shown(&to)
             ),
             Self::Gone { place } => format!(
-                "a command removed '{}', which is protected, or moved it out of sight: it cannot be put back",
+                "a command removed '{}', which is protected, or moved it to a place that deaddrop cannot see: it cannot be put back",
                 shown(&place)
             ),
             Self::Appeared { place } => format!(
-                "'{}' was not seen before, and is protected: a command may have made it, or not, so it was left there; look at it before you use git there",
+                "'{}' is protected and was not seen before: a command may have made it, so check it before you use git there; it was left there",
                 shown(&place)
             ),
             Self::Closed { place, moved } => format!(
-                "'{}' was closed while commands ran, so that nobody can look into it: {}",
+                "'{}' was made unreadable while commands ran, so its contents cannot be checked: {}",
                 shown(&place),
-                moved_to(moved, "look into it before you use git there")
+                moved_to(moved, "check it before you use git there")
             ),
             Self::SetId { place, cleared } => {
                 let cleared = match cleared {
@@ -139,41 +139,40 @@ impl Incident {
 }
 
 impl Repair {
-    fn sentence(self, place: &str, what: Subject, change: EntryChange) -> String {
+    fn sentence(self, place: &str, subject: Subject, change: EntryChange) -> String {
         let did = match change {
             EntryChange::Made => "made",
             EntryChange::Changed => "changed",
             EntryChange::Removed => "removed",
         };
-        let (finding, around) = match what {
+        let (finding, users) = match subject {
             Subject::Entry => {
                 (format!("a command {did} '{place}', which is protected"), ", an editor or a shell")
             }
             Subject::Part { .. } => {
-                (format!("git needs '{place}' to know the repository, and a command {did} it"), "")
+                (format!("git recognises the repository by '{place}', and a command {did} it"), "")
             }
             Subject::NewHead => (
                 format!(
-                    "'{place}' makes its folder look like a repository of its own, which it was not before the commands and whose config git would obey"
+                    "'{place}' makes its folder look like a repository, which it was not before the commands, and git would use its config"
                 ),
                 "",
             ),
         };
-        let is_part = matches!(what, Subject::Part { .. });
-        let is_folder = what == Subject::Part { is_folder: true };
+        let is_part = matches!(subject, Subject::Part { .. });
+        let is_folder = subject == Subject::Part { is_folder: true };
         let was_removed = change == EntryChange::Removed;
         let moved = self
             .moved
-            .map(|moved| moved_to(moved, &format!("look at it before you use git{around} there")));
-        let is_lost = change != EntryChange::Made && what != Subject::NewHead;
+            .map(|moved| moved_to(moved, &format!("check it before you use git{users} there")));
+        let is_lost = change != EntryChange::Made && subject != Subject::NewHead;
         let back = self.restored.filter(|_| is_lost).map(|restored| match restored {
             (0, _) if is_part => {
-                "it could NOT be put back, so look at the folder around it before you use git there"
-                    .to_owned()
+                "it could NOT be put back, so check its folder before you use git there".to_owned()
             }
             (0, _) => "nothing could be put back".to_owned(),
             (put, of) if put < of => format!("{put} of the {of} former files were put back"),
-            _ if is_folder => "the folder was made again, without what else was in it".to_owned(),
+            _ if is_folder => "the folder was created again, without its other contents".to_owned(),
             _ if was_removed => "it was put back".to_owned(),
             _ => "the former content was put back".to_owned(),
         });

@@ -1,4 +1,4 @@
-//! Lists what is under protected names, beneath the workspace's handle. It follows no link and waits for nothing.
+//! Lists the entries under protected names, beneath the workspace's handle. It follows no links and never blocks.
 //!
 //! Contents are read again for each comparison. Times are not enough: on a tmpfs, for example, only the first write to
 //! a mapped page changes them.
@@ -24,14 +24,14 @@ pub(super) const HEAD: &str = "HEAD";
 
 /// Larger files are compared by size and times.
 const DIGEST_LIMIT: u64 = 4 << 20;
-/// The contents of at most this many files of a watched folder are compared; of more, size and times.
+/// The most files of a watched folder whose contents are compared; others are compared by size and times.
 const DIGESTS: usize = 5_000;
 /// The most entries of a watched folder that are scanned.
 const ENTRIES: usize = 20_000;
-/// Contents up to this size, and this many bytes in all, are stored to be put back.
+/// The most bytes of one file, and of all files, that are stored to be put back.
 const TEXT_LIMIT: usize = 64 << 10;
 const TEXTS: usize = 1 << 20;
-/// No `HEAD` is longer.
+/// The longest `HEAD`, in bytes.
 const HEAD_LIMIT: u64 = 4 << 10;
 /// Deeper folders are not scanned.
 const DEPTH: usize = 64;
@@ -39,53 +39,53 @@ const DEPTH: usize = 64;
 /// One scan: for a snapshot, or for a comparison with one.
 pub(super) struct ProtectedScan<'a> {
     workspace: &'a Workspace,
-    /// What the result is compared with. A new entry is listed without what is in it.
+    /// The folder with which the result is compared. New folders are listed without their entries.
     known: Option<&'a WatchedFolder>,
-    /// Only this entry, and the folders that lead to it.
+    /// Scans only this entry and the folders that lead to it.
     only: Option<&'a str>,
-    /// How many bytes of contents can still be stored.
+    /// How many more bytes of contents may be stored.
     room: usize,
     digests: usize,
     entries: usize,
     found: WatchedFolder,
 }
 
-/// What is known of an entry: None in a scan for a snapshot, `Some(None)` for a new entry.
+/// The known entry: None in a scan for a snapshot, `Some(None)` for a new entry.
 type Before<'a> = Option<Option<&'a ProtectedEntry>>;
 
 impl<'a> ProtectedScan<'a> {
-    /// A scan for a snapshot, of one folder or of several.
+    /// A scan for a snapshot, for one or several folders.
     pub(super) fn new(workspace: &'a Workspace) -> Self {
         let found = WatchedFolder::default();
         let (room, digests, entries) = (TEXTS, DIGESTS, ENTRIES);
         Self { workspace, known: None, only: None, room, digests, entries, found }
     }
 
-    /// The same of one entry only.
+    /// Limits the scan to one entry.
     pub(super) fn only(self, key: &'a str) -> Self {
         Self { only: Some(key), ..self }
     }
 
-    /// The same without contents.
+    /// Does not store contents.
     pub(super) fn without_texts(self) -> Self {
         Self { room: 0, ..self }
     }
 
-    /// Scans again what is known.
+    /// Scans a known folder again.
     pub(super) fn again(workspace: &Workspace, known: &WatchedFolder) -> Option<WatchedFolder> {
         let mut scan = ProtectedScan { known: Some(known), ..ProtectedScan::new(workspace) };
-        let holder = match &*known.path {
+        let parent = match &*known.path {
             "" => workspace.parent(),
-            path => workspace.holder(path),
+            path => workspace.parent_of(path),
         };
-        if let Ok((holder, name)) = holder {
-            reopen(&holder, &name);
+        if let Ok((parent, name)) = parent {
+            reopen(&parent, &name);
         }
         scan.folder(&known.path, known.named.clone(), known.is_bare)
     }
 
-    /// What is under protected names in a folder; None where there is no such folder. `named` are names in it that
-    /// git's settings lead to.
+    /// Scans the entries under protected names in a folder; None if the folder does not exist. `named` are names in it
+    /// that git's settings contain.
     pub(super) fn folder(
         &mut self,
         path: &str,
@@ -96,16 +96,16 @@ impl<'a> ProtectedScan<'a> {
         let entries = BTreeMap::new();
         self.found = WatchedFolder { path: path.to_owned(), named, entries, is_bare: Some(false) };
         let Ok(folder) = self.workspace.folder_at(path) else {
-            // What git's settings lead to can still be made, along with the folders on the way.
+            // A path that git's settings name can still be created, along with its folders.
             return Some(std::mem::take(&mut self.found)).filter(|found| !found.named.is_empty());
         };
-        let is_bare_now = self.workspace.git_obeys && is_bare_repository(&folder);
+        let is_bare_now = self.workspace.protects_git && is_bare_repository(&folder);
         let is_bare = is_bare.unwrap_or(is_bare_now);
         self.found.is_bare = Some(is_bare_now);
         for name in names(&folder)? {
             let key = escaped_os(&name);
             let scope = self.scope_of(&key, is_bare).or_else(|| {
-                // It makes the folder a repository, which it was not before.
+                // A new HEAD makes the folder a repository.
                 (is_bare_now && key == HEAD).then_some(Scope::All)
             });
             if let Some(scope) = scope {
@@ -125,7 +125,7 @@ impl<'a> ProtectedScan<'a> {
         Scope::Repository.below(key, true).filter(|_| is_bare)
     }
 
-    /// Scans an entry and what is below it. Returns whether there was room for it.
+    /// Scans an entry and everything below it. Returns false if the limit of entries is reached.
     fn entry(&mut self, dir: &Dir, name: &OsStr, key: String, scope: Scope, depth: usize) -> bool {
         if self.only.is_some_and(|only| !ancestors(only).any(|way| way == key)) {
             return true;
@@ -135,7 +135,7 @@ impl<'a> ProtectedScan<'a> {
             return true;
         }
         let before = self.known.map(|known| known.entries.get(&key));
-        // What a command made is told from what it left alone, however much it made.
+        // Known entries do not count against the limit, so they are compared however many new ones a command made.
         if !matches!(before, Some(Some(_))) {
             if self.entries == 0 {
                 return false;
@@ -150,7 +150,7 @@ impl<'a> ProtectedScan<'a> {
             ProtectedKind::Head(head.map(Box::new))
         } else if found.is_dir() {
             let role = scope.role();
-            // A new one is a change as a whole.
+            // A new folder is reported as one change.
             let is_new =
                 before == Some(None) && matches!(role, FolderRole::All | FolderRole::Repository);
             let whole = !is_new
@@ -158,14 +158,14 @@ impl<'a> ProtectedScan<'a> {
                 && self.inside(dir, name, &key, scope, depth).unwrap_or(false);
             ProtectedKind::Folder { mode: FileStat::of(&found).mode, whole, role }
         } else {
-            self.no_folder(dir, name, &found, before)
+            self.file_kind(dir, name, &found, before)
         };
         let inode = (scope != Scope::Head).then(|| found.ino());
         self.found.entries.insert(key, ProtectedEntry { inode, kind });
         true
     }
 
-    /// Scans what is in a folder. Returns whether that was everything.
+    /// Scans the entries of a folder. Returns whether all were scanned.
     fn inside(
         &mut self,
         dir: &Dir,
@@ -189,7 +189,7 @@ impl<'a> ProtectedScan<'a> {
             let is_folder = scope == Scope::Modules && is_folder();
             let Some(below) = scope.below(&text, is_folder) else { continue };
             let key = format!("{key}/{text}");
-            // Of a folder that was not scanned as a whole nobody knows what is new.
+            // If the folder was not scanned completely before, new entries cannot be recognised.
             let is_unknown = self.known.is_some_and(|known| !known.entries.contains_key(&key));
             if !(is_unknown && before == Some(false)) {
                 whole &= self.entry(&folder, &name, key, below, depth + 1);
@@ -198,8 +198,8 @@ impl<'a> ProtectedScan<'a> {
         Some(whole)
     }
 
-    /// What is no folder, by itself.
-    pub(super) fn no_folder(
+    /// The kind of an entry that is not a folder.
+    pub(super) fn file_kind(
         &mut self,
         dir: &Dir,
         name: &OsStr,
@@ -235,7 +235,7 @@ impl<'a> ProtectedScan<'a> {
             return FileRecord::of(found, bytes, 0);
         }
         self.digests -= usize::from(is_wanted);
-        // Nobody runs the samples that git puts beside its hooks.
+        // Git does not run the samples beside its hooks.
         let is_sample = name.to_string_lossy().ends_with(".sample");
         let room = if is_sample { 0 } else { TEXT_LIMIT.min(self.room) };
         let record = FileRecord::of(found, bytes, room);
@@ -245,7 +245,7 @@ impl<'a> ProtectedScan<'a> {
 }
 
 impl FileRecord {
-    /// A file with this content, if it was read. A text of up to `room` bytes is stored.
+    /// Records a file and the digest of its content, if it was read. Stores a text of up to `room` bytes.
     fn of(found: &Metadata, bytes: Option<Vec<u8>>, room: usize) -> Self {
         let FileStat { mode, changed, .. } = FileStat::of(found);
         let digest = bytes.as_deref().map(Digest::of);
@@ -255,7 +255,7 @@ impl FileRecord {
     }
 }
 
-/// A `HEAD`, if git takes it for one. Equal ones are the same, whenever they were written.
+/// A `HEAD`, if git accepts it. The time is not recorded, so equal ones are equal.
 fn head(dir: &Dir, name: &OsStr, found: &Metadata) -> Option<ProtectedKind> {
     if found.is_symlink() {
         let target = escaped_os(dir.read_link_contents(name).ok()?.as_os_str());
@@ -267,7 +267,7 @@ fn head(dir: &Dir, name: &OsStr, found: &Metadata) -> Option<ProtectedKind> {
     Some(ProtectedKind::File(Box::new(FileRecord { changed: 0, ..record })))
 }
 
-/// Whether git takes this text for that of a `HEAD`, by its own test.
+/// Whether git accepts this text as a `HEAD`; the same test as in git.
 fn is_head(text: &[u8]) -> bool {
     if let Some(to) = text.strip_prefix(b"ref:") {
         return to.trim_ascii_start().starts_with(b"refs/");
@@ -281,7 +281,7 @@ pub(super) fn is_bare_repository(folder: &Dir) -> bool {
     is_repository(|name| found(name).is_ok_and(|found| name != HEAD || !found.is_dir()))
 }
 
-/// The names in a folder.
+/// The names of a folder's entries.
 fn names(folder: &Dir) -> Option<Vec<OsString>> {
     Some(folder.entries().ok()?.filter_map(|entry| Some(entry.ok()?.file_name())).collect())
 }
@@ -294,7 +294,7 @@ fn read(dir: &Dir, name: &OsStr, limit: u64) -> Option<Vec<u8>> {
 }
 
 impl Workspace {
-    /// Whether something at an escaped path is deaddrop's own, which changes as it pleases.
+    /// Whether the entry at an escaped path is deaddrop's own, which deaddrop changes at any time.
     pub(in crate::workspace) fn is_state(&self, path: &str, found: &Metadata) -> bool {
         let is_there = |state: &RelPath| {
             path == state.as_str() || path.contains('%') && *unescaped(path) == *state.as_str()
@@ -302,15 +302,15 @@ impl Workspace {
         self.state.iter().any(is_there) || self.state_ids.contains(&(found.dev(), found.ino()))
     }
 
-    /// The folder that holds the root, and its name there.
+    /// The parent folder of the root, and the root's name.
     fn parent(&self) -> io::Result<(Dir, OsString)> {
         let place = self.path.parent().zip(self.path.file_name());
         let (parent, name) = place.ok_or(io::ErrorKind::NotFound)?;
         Ok((Dir::open_ambient_dir(parent, ambient_authority())?, name.to_owned()))
     }
 
-    /// The folder that holds what is at an escaped path, and its name there. The root is in none, so nothing moves it.
-    pub(in crate::workspace) fn holder(&self, path: &str) -> io::Result<(Dir, OsString)> {
+    /// The parent folder of an escaped path, and the last name. Fails for the root, so it is never moved.
+    pub(in crate::workspace) fn parent_of(&self, path: &str) -> io::Result<(Dir, OsString)> {
         if path.is_empty() {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -319,17 +319,17 @@ impl Workspace {
     }
 }
 
-/// Opens a folder that could be read before: a command may have closed it to hide what it made there.
+/// Makes a folder readable that was readable before: a command may have made it unreadable to hide new entries.
 pub(super) fn reopen(dir: &Dir, name: &OsStr) {
     let is_closed = |found: Metadata| found.is_dir() && FileStat::of(&found).mode & 0o500 != 0o500;
     if dir.symlink_metadata(name).is_ok_and(is_closed) {
-        // Where that fails, what is in it is reported as removed.
-        let _ = open_up(dir, name);
+        // If this fails, its entries are reported as removed.
+        let _ = grant_owner(dir, name);
     }
 }
 
-/// Gives a folder's owner all rights to it.
-pub(super) fn open_up(dir: &Dir, name: &OsStr) -> io::Result<()> {
+/// Gives the owner of a folder all permissions.
+pub(super) fn grant_owner(dir: &Dir, name: &OsStr) -> io::Result<()> {
     set_mode(dir, name, FileStat::of(&dir.symlink_metadata(name)?).mode | 0o700)
 }
 

@@ -1,11 +1,11 @@
-//! Which parts of a protected folder are compared, and how. Of most folders everything is; of a git folder, what can
-//! run code or lead git elsewhere, and what git recognises it by. What git writes even when it only reads (the
-//! index) is left out.
+//! Decides which entries of a protected folder are compared, and how. Most folders are compared completely. In a git
+//! folder, only entries are compared that can run code or redirect git, and those by which git recognises it. Entries
+//! that git writes even when it only reads, such as the index, are not.
 
 use serde::{Deserialize, Serialize};
 
-/// Where git keeps a stopped rebase, am, cherry-pick or revert: lines that name commands, and options, which
-/// `--continue` obeys. (From a bisection git has run nothing since version 2.34.)
+/// The folders of a stopped rebase, am, cherry-pick or revert. They contain commands and options that `--continue`
+/// uses. (Git has run nothing from a bisection since version 2.34.)
 pub(super) const STOPPED: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
 
 /// How an entry is scanned.
@@ -41,7 +41,7 @@ pub(super) enum FolderRole {
     Repository,
     /// Without this folder git does not recognise the repository, so it has to exist.
     Part,
-    /// Not at all. It only leads to something that is compared.
+    /// Not at all. It only contains entries that are compared.
     Way,
 }
 
@@ -56,16 +56,16 @@ impl Scope {
         if self == Self::Modules && has_head() { Self::Git } else { self }
     }
 
-    /// The scope of the entry `name` in a folder of this scope; None where it is not scanned.
+    /// The scope of the entry `name` in a folder of this scope; None if it is not scanned.
     pub(super) fn below(self, name: &str, is_folder: bool) -> Option<Self> {
         match self {
-            // A repository in an editor's folder would be as busy as any.
+            // Git changes a repository in an editor's folder just as often as others.
             Self::All if name == ".git" => Some(Self::Repository),
             Self::All => Some(Self::All),
             Self::Repository if name == "HEAD" => Some(Self::Head),
             Self::Repository if matches!(name, "objects" | "refs") => Some(Self::Part),
             Self::Repository | Self::Git => match name {
-                // The last two are old ways to say where a remote is.
+                // The last two are old ways to configure remotes.
                 "config" | "config.worktree" | "commondir" | "gitdir" | "hooks" | "info"
                 | "remotes" | "branches" => Some(Self::All),
                 _ if STOPPED.contains(&name) => Some(Self::All),
@@ -83,7 +83,7 @@ impl Scope {
             Self::Worktree => match name {
                 "config.worktree" | "commondir" | "gitdir" => Some(Self::All),
                 _ if STOPPED.contains(&name) => Some(Self::All),
-                // Submodules of a worktree are apart from those of the others.
+                // Each worktree has its own submodules.
                 "modules" => Some(Self::Modules),
                 _ => None,
             },

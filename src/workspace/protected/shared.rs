@@ -1,11 +1,11 @@
-//! One check for commands that run side by side. If each had its own, what one command made under a protected name
-//! while another began would be in the other's snapshot, and be put back for it after the first one's check had moved
-//! it away. So all that overlap are one turn: the first takes the snapshot, the last ends it.
+//! One check for parallel commands. With a check each, an entry that one command made under a protected name while
+//! another began would be in the other's snapshot, which would put it back after the first check had moved it away. So
+//! overlapping commands count as one turn: the first takes the snapshot, and the last ends it.
 //!
-//! Between commands the last walk is kept: where no folder has changed since, the next snapshot is taken by it.
+//! The last walk is kept between commands: if no folder has changed since, the next snapshot uses it.
 //!
-//! What is found is reported with the command that ends first after it; whose doing it was cannot be known. What a
-//! person changes while commands run counts as theirs.
+//! A finding is reported with the command that ends first; which command caused it is unknown. Changes that a person
+//! makes while commands run are attributed to the commands.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,10 +14,10 @@ use crate::error::Result;
 use crate::workspace::Workspace;
 use crate::workspace::walk::Walk;
 
-/// No walk of more files is kept between commands, for the memory that it takes.
+/// The most files of a walk that is kept between commands, to limit memory.
 const KEPT_FILES: usize = 200_000;
 
-/// The check of all commands that run at a time.
+/// The check for all commands that run at the same time.
 #[derive(Debug, Default)]
 pub struct SharedProtection(Arc<Mutex<Protection>>);
 
@@ -25,32 +25,32 @@ pub struct SharedProtection(Arc<Mutex<Protection>>);
 #[derive(Debug)]
 pub struct ProtectionHandle {
     shared: Arc<Mutex<Protection>>,
-    /// Where things are moved if this is the first to begin; None once it has begun.
+    /// The quarantine that is used if this operation begins first; None once it has begun.
     quarantine: Option<Quarantine>,
 }
 
 impl SharedProtection {
-    /// A share for one operation. What is found moves to the quarantine of the one that began first.
+    /// A share for one operation. Entries are moved to the quarantine of the operation that began first.
     pub fn handle(&self, quarantine: Quarantine) -> ProtectionHandle {
         ProtectionHandle { shared: Arc::clone(&self.0), quarantine: Some(quarantine) }
     }
 
-    /// Keeps the walk after a command for the snapshot before the next one. That is taken anew all the same: where no
-    /// folder has changed meanwhile, the walk alone is spared.
+    /// Keeps the walk after a command for the snapshot before the next one. If no folder has changed by then, the
+    /// snapshot needs no new walk.
     pub fn keep(&self, walk: Walk) {
         lock(&self.0).last_walk = Some(walk).filter(|walk| walk.files().len() <= KEPT_FILES);
     }
 
-    /// Does something while no command runs, and none begins meanwhile; None where one runs.
-    pub fn alone<R>(&self, what: impl FnOnce() -> R) -> Option<R> {
+    /// Calls a function while no command runs or begins; None if one runs.
+    pub fn while_idle<R>(&self, function: impl FnOnce() -> R) -> Option<R> {
         let protection = lock(&self.0);
-        (protection.members == 0).then(what)
+        (protection.members == 0).then(function)
     }
 }
 
 impl ProtectionHandle {
-    /// As [`Protection::begin`]; `store` is given what has to be stored before the command begins. One that joins
-    /// others is given it, too: if all are stopped, each is looked after by itself.
+    /// As [`Protection::begin`]. `store` stores the snapshot before the command begins. An operation that joins others
+    /// stores it, too, since after a stop each is recovered separately.
     pub fn begin(
         &mut self,
         workspace: &Workspace,
@@ -71,12 +71,12 @@ impl ProtectionHandle {
         known.map_or(Ok(()), store)
     }
 
-    /// What all share; others wait until it is released.
+    /// Locks the shared check.
     pub fn lock(&self) -> MutexGuard<'_, Protection> {
         lock(&self.shared)
     }
 
-    /// As [`Protection::has_begun`], of this operation's own commands.
+    /// As [`Protection::has_begun`], but for this operation's own commands.
     pub fn has_begun(&self) -> bool {
         self.quarantine.is_none() && self.lock().has_begun()
     }

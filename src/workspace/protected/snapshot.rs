@@ -1,5 +1,5 @@
-//! What was under protected names before the first command of a turn, as a value that the journal stores, and what
-//! differs from it later. Pure.
+//! The entries under protected names before the first command of a turn, as a value that the journal stores, and the
+//! comparison with later ones. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,37 +11,36 @@ use crate::protocol::{Digest, RelPath};
 use crate::workspace::names::{ancestors, split};
 use crate::workspace::repository::GitNames;
 
-/// What was under protected names.
+/// The entries under protected names.
 ///
-/// Its paths are escaped (see `names`), so a name can be found again whatever bytes it has.
+/// Its paths are escaped (see `names`), so names of any bytes can be opened again.
 ///
-/// It contains no device numbers: a machine assigns those anew at every start (btrfs, ZFS, overlays, NFS), and the
-/// person's own repository would be taken for another one. No command can put one file system in another's place,
-/// so inodes say as much.
+/// It contains no device numbers: they can change at every boot (btrfs, ZFS, overlays, NFS), so the person's own
+/// repository would be mistaken for another one. No command can replace a file system by another, so inodes are enough.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
-    /// The inode of the workspace's root. If it is another one later, inodes were assigned anew (FAT and some
-    /// network file systems do that), and only contents can be compared.
+    /// The inode of the workspace's root. If it changes, the file system assigned new inodes (as FAT and some network
+    /// file systems do), and only contents can be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) inode: Option<u64>,
     /// The workspace's root and the repositories in it, the nearest first.
     #[serde(rename = "roots")]
     pub(super) folders: Vec<WatchedFolder>,
-    /// Ignored folders, and repositories beyond the limit: what is found there is left alone.
+    /// Ignored folders, and repositories beyond the limit. Nothing is moved away from them.
     pub(super) left_alone: BTreeSet<String>,
-    /// Whether `left_alone` is complete; otherwise new repositories are reported and not moved.
+    /// Whether `left_alone` is complete. Otherwise new repositories are reported, but not moved.
     pub(super) is_whole: bool,
-    /// Writes that the person approved, and of which nobody has looked yet whether they were made.
+    /// Writes that the person approved, for which it is not known yet whether they were made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) approved: Vec<ApprovedWrite>,
-    /// Folders that could not be read: nobody knows what was in them.
+    /// Folders that could not be read, so their contents are unknown.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) closed: BTreeSet<String>,
     /// Digests of the ignore rules, by folder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) rules: BTreeMap<String, u64>,
-    /// What git's settings name.
+    /// The files and folders that git's settings name.
     #[serde(default)]
     pub(super) git: GitNames,
     /// The files with a set-user-ID or set-group-ID bit; None in journals of older versions.
@@ -53,7 +52,7 @@ pub struct Snapshot {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ApprovedWrite {
-    /// Where, with links resolved.
+    /// The path with links resolved.
     pub(super) path: RelPath,
     /// The content before; None for no file.
     pub(super) before: Option<Digest>,
@@ -61,20 +60,19 @@ pub(super) struct ApprovedWrite {
     pub(super) after: Option<Digest>,
 }
 
-/// A folder in which protected names are looked for, and what is under them.
+/// A folder in which protected names are searched, and the entries under them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WatchedFolder {
-    /// Its path from the workspace's root, which has an empty one.
+    /// Its path from the workspace's root; empty for the root.
     pub(super) path: String,
     /// Names in it that git's settings lead to, escaped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) named: Vec<String>,
-    /// What is compared, by path from here.
+    /// The entries that are compared, by path relative to the folder.
     #[serde(rename = "items")]
     pub(super) entries: BTreeMap<String, ProtectedEntry>,
-    /// Whether git could take the folder itself for a repository; None while nobody has looked, as in journals of
-    /// older versions.
+    /// Whether git could take the folder itself for a repository; None if unknown, as in journals of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "layout")]
     #[serde(deserialize_with = "former_is_bare")]
     pub(super) is_bare: Option<bool>,
@@ -94,11 +92,11 @@ fn former_is_bare<'de, D: Deserializer<'de>>(text: D) -> Result<Option<bool>, D:
     })
 }
 
-/// Something that is compared.
+/// An entry that is compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProtectedEntry {
-    /// None where inodes say nothing.
+    /// None if inodes cannot be compared.
     pub(super) inode: Option<u64>,
     #[serde(rename = "what")]
     pub(super) kind: ProtectedKind,
@@ -119,8 +117,8 @@ pub(super) enum ProtectedKind {
     },
     /// A FIFO, a socket, a device: never opened.
     Other,
-    /// `HEAD` of a repository, which git changes all the time: any that git accepts is as good as another. None for
-    /// what git does not accept.
+    /// `HEAD` of a repository, which git changes often: all that git accepts count as equal. None if git does not
+    /// accept it.
     Head(Option<Box<ProtectedKind>>),
 }
 
@@ -130,9 +128,9 @@ pub(super) struct FileRecord {
     pub(super) size: u64,
     pub(super) mode: u32,
     pub(super) owner: (u32, u32),
-    /// When anything of it last changed (ctime), in nanoseconds since 1970.
+    /// When its content or metadata last changed (ctime), in nanoseconds since 1970.
     pub(super) changed: i128,
-    /// None where it was too large, or could not be read.
+    /// None if it was too large or could not be read.
     pub(super) digest: Option<Digest>,
     /// The content to put back, if it is a short text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,7 +146,7 @@ pub(super) enum EntryChange {
 }
 
 impl Snapshot {
-    /// Drops all inodes if the workspace's root has another one now.
+    /// Drops all inodes if that of the workspace's root has changed.
     pub(super) fn forget_old_inodes(&mut self, root: Option<u64>) {
         if self.inode.or(root) != root {
             let entries = self.folders.iter_mut().flat_map(|folder| folder.entries.values_mut());
@@ -163,13 +161,13 @@ impl WatchedFolder {
         if self.path.is_empty() { key.to_owned() } else { format!("{}/{key}", self.path) }
     }
 
-    /// Takes out an entry and everything below it.
+    /// Removes and returns an entry and everything below it.
     pub(super) fn take(&mut self, key: &str) -> BTreeMap<String, ProtectedEntry> {
         let below = format!("{key}/");
         self.entries.extract_if(.., |path, _| path == key || path.starts_with(&below)).collect()
     }
 
-    /// Whether a setting of git's leads to this path from the workspace's root.
+    /// Whether git's settings name this path, which is relative to the workspace's root.
     pub(super) fn has_named(&self, path: &str) -> bool {
         let (folder, name) = split(path);
         self.path == folder && self.named.iter().any(|named| named == name)
@@ -180,13 +178,13 @@ impl WatchedFolder {
         self.is_bare == Some(false) && now.is_bare == Some(true)
     }
 
-    /// What of `now` is not as it is here. Of nested differences only the topmost folder is listed.
+    /// The entries that differ from `now`. If a folder differs, the entries in it are not listed.
     pub(super) fn differences(&self, now: &Self) -> Vec<(String, EntryChange)> {
         let is_completed = self.is_completed(now);
         let mut found = Vec::new();
         let mut covered = BTreeSet::new();
         let keys: BTreeSet<&String> = self.entries.keys().chain(now.entries.keys()).collect();
-        // A folder comes before what is in it.
+        // A folder comes before its entries.
         for key in keys {
             if above(key).any(|above| covered.contains(above)) {
                 continue;
@@ -209,7 +207,7 @@ impl WatchedFolder {
         found
     }
 
-    /// Takes in the parts of repositories that git may change, as they are now. Returns whether any is new.
+    /// Updates the parts of repositories that git may change. Returns whether any is new.
     pub(super) fn update_parts(&mut self, now: Self) -> bool {
         let mut is_new = self.is_bare.is_none() && now.is_bare.is_some();
         self.is_bare = self.is_bare.or(now.is_bare);
@@ -226,7 +224,7 @@ impl WatchedFolder {
 }
 
 impl ProtectedEntry {
-    /// Whether this is the same as before, as far as that matters.
+    /// Whether the entry is unchanged in the respects that are compared.
     pub(super) fn is_same(&self, now: &Self) -> bool {
         use ProtectedKind::{File, Folder, Head, Link, Other};
         let is_itself = self.is_itself(now);
@@ -234,7 +232,7 @@ impl ProtectedEntry {
             (Folder { role: FolderRole::Repository, .. }, Folder { .. }) | (Other, Other) => {
                 is_itself
             }
-            // What is in it is compared by itself.
+            // Its entries are compared separately.
             (Folder { .. }, Folder { .. }) => true,
             (Link { target }, Link { target: now }) => target == now,
             (Head(_), Head(now)) => now.is_some(),
@@ -250,7 +248,7 @@ impl ProtectedEntry {
         }
     }
 
-    /// Whether it is the very same file or folder, as far as its inode tells.
+    /// Whether it can be the same file or folder, according to its inode.
     pub(super) fn is_itself(&self, now: &Self) -> bool {
         self.inode.is_none() || now.inode.is_none() || self.inode == now.inode
     }
@@ -263,12 +261,12 @@ impl ProtectedEntry {
         self.has_role(FolderRole::Repository)
     }
 
-    /// Whether it is only on the way to something that is compared.
+    /// Whether it only contains entries that are compared.
     pub(super) fn is_way(&self) -> bool {
         self.has_role(FolderRole::Way)
     }
 
-    /// Whether git recognises a repository by it, and may change it.
+    /// Whether git recognises a repository by it and may change it.
     pub(super) fn is_part(&self) -> bool {
         self.has_role(FolderRole::Part) || matches!(self.kind, ProtectedKind::Head(_))
     }

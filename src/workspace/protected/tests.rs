@@ -453,7 +453,7 @@ fn a_head_that_could_not_be_put_back_is_when_it_can() {
     fs::remove_file(&head).unwrap();
     fs::remove_dir(dir.path().join("state")).unwrap();
     let found = protection.check(&workspace);
-    assert!(found[0].text.ends_with("look at the folder around it before you use git there"));
+    assert!(found[0].text.ends_with("so check its folder before you use git there"));
     fs::create_dir(dir.path().join("state")).unwrap();
     assert_eq!(protection.check(&workspace).len(), 1);
     assert!(head.exists());

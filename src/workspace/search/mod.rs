@@ -1,5 +1,5 @@
-//! What replies may look for in the workspace: the files below a folder, and the lines that a pattern
-//! matches. Bounded in time, in what is looked at and in what is shown.
+//! Lists the files below a folder and searches their lines for replies. The time, the bytes read and the lines shown
+//! are limited.
 
 mod sink;
 
@@ -16,42 +16,43 @@ use super::list::{EntryFilter, ListRoot, Visited};
 use super::locate::not_found;
 use super::tree::lines_of;
 use super::walk::{EntryKind, Listed, Walk};
-use super::{Workspace, open_regular, regular};
+use super::{Workspace, open_regular, regular_size};
 use crate::protocol::{Detail, Failure, RelPath, Warning, WarningKind};
 use crate::text::{count, visible_line};
-use sink::{Hits, Matcher, SearchHits, Watched};
+use sink::{Hits, LimitedReader, Matcher, SearchHits};
 
-/// So long may be looked.
+/// The longest time that a listing or search takes.
 const TIME: Duration = Duration::from_secs(10);
-/// As many folders are named that cannot be read, and as many files that were not searched whole.
-const UNREADABLE: usize = 20;
+/// The most unreadable folders, and the most partly searched files, that a warning names.
+const NAMED: usize = 20;
 /// A longer line ends the search of its file.
 const LINE_BYTES: usize = 8 << 20;
-/// As many lines are counted, and as many shown, with so many bytes.
+/// The most lines that are counted.
 const COUNTED: usize = 10_000;
+/// The most lines that are shown, and their most bytes.
 const SHOWN: usize = 200;
 const SHOWN_BYTES: usize = 32 << 10;
 
-/// How something is looked for, and how much is looked at. What is shown has bounds of its own.
+/// Callbacks and limits of a listing or search. The limits of what is shown are constants.
 #[derive(Clone, Copy)]
-pub struct Terms<'a> {
-    /// Whether the lines of a file of that size may be shown.
+pub struct SearchOptions<'a> {
+    /// Whether the lines of a file with this path and size may be shown.
     readable: &'a dyn Fn(&RelPath, u64) -> bool,
     /// Whether the person wants to stop.
     interrupted: &'a dyn Fn() -> bool,
-    /// Whether it takes too long, since then.
+    /// Whether the time since an instant is too long.
     is_late: &'a dyn Fn(Instant) -> bool,
-    /// As many files are listed, in lines or in counts.
+    /// The most files that are listed.
     files: usize,
-    /// So many bytes of one file are searched.
+    /// The most bytes of one file that are searched.
     file_bytes: u64,
-    /// So many bytes of all are searched.
+    /// The most bytes of all files that are searched.
     all_bytes: u64,
 }
 
-impl<'a> Terms<'a> {
-    /// With the usual bounds; `readable` says whether the lines of a file of that size may be shown, `interrupted`
-    /// whether the person wants to stop.
+impl<'a> SearchOptions<'a> {
+    /// Uses the default limits. `readable` decides whether the lines of a file with this path and size may be shown,
+    /// and `interrupted` whether the person wants to stop.
     pub const fn new(
         readable: &'a dyn Fn(&RelPath, u64) -> bool,
         interrupted: &'a dyn Fn() -> bool,
@@ -61,64 +62,63 @@ impl<'a> Terms<'a> {
         Self { readable, interrupted, is_late, files, file_bytes, all_bytes }
     }
 
-    /// Why no more is looked at by somebody who began then, if that is so.
-    fn why_over(&self, begun: Instant) -> Option<String> {
+    /// The reason to stop something that began at `begun`; None to continue.
+    fn stop_reason(&self, begun: Instant) -> Option<String> {
         if (self.interrupted)() {
-            return Some("the user stopped it: not all was looked at".to_owned());
+            return Some("the user stopped it, so the result is incomplete".to_owned());
         }
-        (self.is_late)(begun).then(|| {
-            format!(
-                "it was ended after {} s: not all was looked at; name a folder with less in it",
-                TIME.as_secs()
-            )
-        })
+        (self.is_late)(begun).then(|| stopped_after(&format!("{} s", TIME.as_secs())))
     }
 }
 
-/// Whether a pattern is one.
+/// The warning for a listing or search that reached a limit.
+fn stopped_after(limit: &str) -> String {
+    format!("it stopped after {limit}, so the result is incomplete: name a smaller folder")
+}
+
+/// Checks a pattern.
 ///
 /// # Errors
-/// It is not, in the words of the regex crate.
-pub fn check(pattern: &str) -> Result<(), Failure> {
+/// It is not a regular expression: the message of the regex crate.
+pub fn check_pattern(pattern: &str) -> Result<(), Failure> {
     Matcher::new(pattern).map(drop)
 }
 
-/// What is looked at until, and what is told of what was not.
+/// The limits of a running listing or search, and the warnings about what it skipped.
 struct SearchBounds<'a> {
-    terms: &'a Terms<'a>,
+    options: &'a SearchOptions<'a>,
     begun: Instant,
-    told: Vec<String>,
+    warnings: Vec<String>,
     unreadable: Vec<String>,
 }
 
 impl<'a> SearchBounds<'a> {
-    fn new(terms: &'a Terms<'a>) -> Self {
-        Self { terms, begun: Instant::now(), told: Vec::new(), unreadable: Vec::new() }
+    fn new(options: &'a SearchOptions<'a>) -> Self {
+        Self { options, begun: Instant::now(), warnings: Vec::new(), unreadable: Vec::new() }
     }
 
-    /// Why no more is looked at, if that is so.
-    fn is_over(&self) -> Option<String> {
-        self.terms.why_over(self.begun)
+    /// The reason to stop; None to continue.
+    fn stop_reason(&self) -> Option<String> {
+        self.options.stop_reason(self.begun)
     }
 
-    fn warnings(self) -> Vec<Warning> {
-        let Self { mut told, unreadable, .. } = self;
+    fn into_warnings(self) -> Vec<Warning> {
+        let Self { mut warnings, unreadable, .. } = self;
         if !unreadable.is_empty() {
-            told.push(format!("cannot be read: {}", listing(&unreadable)));
+            warnings.push(format!("cannot be read: {}", listing(&unreadable)));
         }
-        told.into_iter().map(|told| Warning::new(WarningKind::Search, told)).collect()
+        warnings.into_iter().map(|text| Warning::new(WarningKind::Search, text)).collect()
     }
 
-    fn unreadable(&mut self, path: &str) {
+    fn add_unreadable(&mut self, path: &str) {
         self.unreadable.push(visible_line(path).into_owned());
     }
 }
 
-/// Names, as far as that many can be told.
+/// Quotes and joins the first paths, and counts the rest.
 fn listing(paths: &[String]) -> String {
-    let more = paths.len().saturating_sub(UNREADABLE);
-    let mut named: Vec<String> =
-        paths.iter().take(UNREADABLE).map(|path| format!("'{path}'")).collect();
+    let more = paths.len().saturating_sub(NAMED);
+    let mut named: Vec<String> = paths.iter().take(NAMED).map(|path| format!("'{path}'")).collect();
     if more > 0 {
         named.push(format!("{more} more"));
     }
@@ -126,21 +126,21 @@ fn listing(paths: &[String]) -> String {
 }
 
 impl Workspace {
-    /// The files below a folder, or the line of the one file that a path names. Nothing is ignored.
+    /// Lists the files below a folder, including ignored ones, or a single file.
     ///
     /// # Errors
-    /// Nothing stands there, or it cannot be reached.
+    /// Nothing exists at the path, or it cannot be accessed.
     pub fn list_below(
         &self,
         path: Option<&RelPath>,
-        terms: &Terms,
+        options: &SearchOptions,
     ) -> Result<(Detail, Vec<Warning>), Failure> {
-        let told = |path: Option<RelPath>, files: usize, shown: String| Detail::Listed {
+        let detail = |path: Option<RelPath>, files: usize, shown: String| Detail::Listed {
             path,
             files,
             shown,
         };
-        let (folder, prefix) = match self.start(path)? {
+        let (folder, prefix) = match self.list_root(path)? {
             ListRoot::Folder(folder, prefix) => (folder, prefix),
             ListRoot::File(spot) => {
                 let (size, kind) = match &spot.found {
@@ -148,42 +148,42 @@ impl Workspace {
                     _ => (0, EntryKind::Other),
                 };
                 let listed = Listed { path: spot.real.as_str(), size, kind };
-                return Ok((told(Some(spot.real.clone()), 1, listed.line() + "\n"), Vec::new()));
+                return Ok((detail(Some(spot.real.clone()), 1, listed.line() + "\n"), Vec::new()));
             }
         };
-        let (mut files, mut watch) = (Vec::new(), SearchBounds::new(terms));
-        self.each_below(&folder, &prefix, EntryFilter::All, &mut |visited| {
+        let (mut files, mut bounds) = (Vec::new(), SearchBounds::new(options));
+        self.visit_below(&folder, &prefix, EntryFilter::All, &mut |visited| {
             match visited {
                 Visited::File(file) => files.push((file.path.to_owned(), file.size, file.kind)),
-                Visited::Unreadable(path) => watch.unreadable(path),
+                Visited::Unreadable(path) => bounds.add_unreadable(path),
                 Visited::Folder(_) | Visited::OwnState => {}
             }
-            let enough = (files.len() >= terms.files).then(|| {
-                format!("it was ended after {} files: not all was looked at; name a folder with less in it", terms.files)
-            });
-            match enough.or_else(|| watch.is_over()) {
+            let enough = (files.len() >= options.files)
+                .then(|| stopped_after(&format!("{} files", options.files)));
+            match enough.or_else(|| bounds.stop_reason()) {
                 None => ControlFlow::Continue(()),
-                Some(why) => {
-                    watch.told.push(why);
+                Some(reason) => {
+                    bounds.warnings.push(reason);
                     ControlFlow::Break(())
                 }
             }
         });
         let real = RelPath::parse(prefix.trim_end_matches('/')).ok();
-        let walk = Walk::told(files, Vec::new());
-        Ok((told(real, walk.files().len(), lines_of(&walk, prefix.len())), watch.warnings()))
+        let walk = Walk::from_files(files, Vec::new());
+        let detail = detail(real, walk.files().len(), lines_of(&walk, prefix.len()));
+        Ok((detail, bounds.into_warnings()))
     }
 
-    /// The lines below a folder, or of one file, that a regular expression matches: of text files
-    /// that no ignore rules leave out, links not followed.
+    /// Finds the lines below a folder, or of one file, that match a regular expression. Searches text files that are
+    /// not ignored, and follows no links.
     ///
     /// # Errors
-    /// The pattern is none; nothing stands there, or it cannot be reached.
+    /// The pattern is invalid, or nothing exists at the path, or it cannot be accessed.
     pub fn search(
         &self,
         pattern: &str,
         path: Option<&RelPath>,
-        terms: &Terms,
+        options: &SearchOptions,
     ) -> Result<(Detail, Vec<Warning>), Failure> {
         let mut search = Search {
             matcher: Matcher::new(pattern)?,
@@ -193,48 +193,48 @@ impl Workspace {
                 .heap_limit(Some(LINE_BYTES))
                 .line_number(true)
                 .build(),
-            watch: SearchBounds::new(terms),
+            bounds: SearchBounds::new(options),
             found: SearchHits::default(),
-            room: terms.all_bytes,
-            kept_back: 0,
-            unnamed: 0,
+            room: options.all_bytes,
+            denied: 0,
+            unnamable: 0,
             failed: Vec::new(),
             too_long: Vec::new(),
             cut: false,
         };
-        match self.start(path)? {
+        match self.list_root(path)? {
             ListRoot::Folder(folder, prefix) => {
-                let is_gits = prefix.split('/').any(|name| name.eq_ignore_ascii_case(".git"));
-                let which = if is_gits { EntryFilter::All } else { EntryFilter::NotIgnored };
-                self.each_below(&folder, &prefix, which, &mut |visited| search.visit(&visited));
+                let is_git = prefix.split('/').any(|name| name.eq_ignore_ascii_case(".git"));
+                let filter = if is_git { EntryFilter::All } else { EntryFilter::NotIgnored };
+                self.visit_below(&folder, &prefix, filter, &mut |visited| search.visit(&visited));
             }
             ListRoot::File(spot) => {
                 let found = spot.found.as_ref().ok_or_else(|| not_found(&spot.real))?;
-                let (path, size) = (spot.real.as_str(), regular(&spot.real, found)?.len());
+                let (path, size) = (spot.real.as_str(), regular_size(&spot.real, found)?);
                 let _ = search.file(path, size, || {
                     open_regular(&spot.folder, OsStr::new(&spot.name)).map(File::into_std)
                 });
             }
         }
-        Ok(search.end(pattern))
+        Ok(search.finish(pattern))
     }
 }
 
-/// A search on its way.
+/// A running search.
 struct Search<'a> {
     matcher: Matcher,
     searcher: Searcher,
-    watch: SearchBounds<'a>,
+    bounds: SearchBounds<'a>,
     found: SearchHits,
-    /// How many bytes may be searched yet.
+    /// How many more bytes may be searched.
     room: u64,
-    /// How many files the policy keeps from being read.
-    kept_back: usize,
-    /// How many have names that no path of a reply can have.
-    unnamed: usize,
-    /// Those that could not be read to their end.
+    /// The number of files that the policy denies reading.
+    denied: usize,
+    /// The number of files whose names cannot appear in a path of a reply.
+    unnamable: usize,
+    /// The files that could not be read to the end.
     failed: Vec<String>,
-    /// Those of which only the beginning was searched.
+    /// The files whose beginning alone was searched.
     too_long: Vec<String>,
     cut: bool,
 }
@@ -246,22 +246,21 @@ impl Search<'_> {
                 self.file(file.path, file.size, || file.folder.open_regular(file.name))
             }
             Visited::Unreadable(path) => {
-                self.watch.unreadable(path);
-                self.go_on()
+                self.bounds.add_unreadable(path);
+                self.check_limits()
             }
-            Visited::File(_) | Visited::Folder(_) | Visited::OwnState => self.go_on(),
+            Visited::File(_) | Visited::Folder(_) | Visited::OwnState => self.check_limits(),
         }
     }
 
-    fn go_on(&mut self) -> ControlFlow<()> {
-        let why = self.watch.is_over().or_else(|| {
-            let told =
-                "it was ended after {} bytes: not all was looked at; name a folder with less in it";
-            let all = self.watch.terms.all_bytes;
-            (self.room == 0).then(|| told.replace("{}", &all.to_string()))
+    /// Ends the search at its limits.
+    fn check_limits(&mut self) -> ControlFlow<()> {
+        let reason = self.bounds.stop_reason().or_else(|| {
+            let all = self.bounds.options.all_bytes;
+            (self.room == 0).then(|| stopped_after(&format!("{all} bytes")))
         });
-        if let Some(why) = why {
-            self.watch.told.push(why);
+        if let Some(reason) = reason {
+            self.bounds.warnings.push(reason);
             self.cut = true;
             return ControlFlow::Break(());
         }
@@ -279,26 +278,26 @@ impl Search<'_> {
         open: impl FnOnce() -> io::Result<fs::File>,
     ) -> ControlFlow<()> {
         let Some(real) = RelPath::parse(path).ok().filter(|real| real.as_str() == path) else {
-            self.unnamed += 1;
-            return self.go_on();
+            self.unnamable += 1;
+            return self.check_limits();
         };
-        if !(self.watch.terms.readable)(&real, size) {
-            self.kept_back += 1;
-            return self.go_on();
+        if !(self.bounds.options.readable)(&real, size) {
+            self.denied += 1;
+            return self.check_limits();
         }
         let Ok(file) = open() else {
-            self.watch.unreadable(path);
-            return self.go_on();
+            self.bounds.add_unreadable(path);
+            return self.check_limits();
         };
-        let SearchBounds { terms, begun, .. } = self.watch;
-        let room = self.room.min(terms.file_bytes);
-        let is_over = || terms.why_over(begun).is_some();
-        let mut reader = Watched::new(file, room, &is_over);
+        let SearchBounds { options, begun, .. } = self.bounds;
+        let room = self.room.min(options.file_bytes);
+        let must_stop = || options.stop_reason(begun).is_some();
+        let mut reader = LimitedReader::new(file, room, &must_stop);
         let mut hits = Hits::new(&self.matcher, COUNTED - self.found.lines);
         let searched = self.searcher.search_reader(&self.matcher.0, &mut reader, &mut hits);
         self.room -= reader.read;
         let is_cut = reader.is_cut;
-        if searched.is_err() && self.watch.is_over().is_none() {
+        if searched.is_err() && self.bounds.stop_reason().is_none() {
             self.failed.push(visible_line(path).into_owned());
         }
         if is_cut && self.room > 0 {
@@ -306,23 +305,20 @@ impl Search<'_> {
         }
         self.cut |= is_cut || searched.is_err();
         if !hits.is_binary {
-            self.found.take(path, hits);
+            self.found.add(path, hits);
         }
-        self.go_on()
+        self.check_limits()
     }
 
-    fn end(self, pattern: &str) -> (Detail, Vec<Warning>) {
-        let Self { mut watch, found, kept_back, unnamed, failed, too_long, cut, .. } = self;
-        let told = [
-            (
-                unnamed,
-                "not searched: a name holds characters that no path may have here".to_owned(),
-            ),
-            (kept_back, "not searched: the policy keeps them from being read".to_owned()),
+    fn finish(self, pattern: &str) -> (Detail, Vec<Warning>) {
+        let Self { mut bounds, found, denied, unnamable, failed, too_long, cut, .. } = self;
+        let skipped = [
+            (unnamable, "not searched: the path contains invalid characters".to_owned()),
+            (denied, "not searched: the policy does not allow reading".to_owned()),
             (
                 failed.len(),
                 format!(
-                    "not searched to the end: a line in it is longer than {LINE_BYTES} bytes, or it could not be read: {}",
+                    "not searched to the end: a line is longer than {LINE_BYTES} bytes, or reading failed: {}",
                     listing(&failed)
                 ),
             ),
@@ -330,15 +326,17 @@ impl Search<'_> {
                 too_long.len(),
                 format!(
                     "searched only in the first {} bytes: {}",
-                    watch.terms.file_bytes,
+                    bounds.options.file_bytes,
                     listing(&too_long)
                 ),
             ),
         ];
-        let told = told.into_iter().filter(|(files, _)| *files > 0);
-        watch.told.extend(told.map(|(files, told)| format!("{} {told}", count(files, "file"))));
+        let skipped = skipped.into_iter().filter(|(files, _)| *files > 0);
+        let skipped = skipped.map(|(files, reason)| format!("{} {reason}", count(files, "file")));
+        bounds.warnings.extend(skipped);
         if found.lines >= COUNTED {
-            watch.told.push(format!("it was ended after {COUNTED} lines: ask for something rarer"));
+            let text = format!("it stopped after {COUNTED} lines: use a more specific pattern");
+            bounds.warnings.push(text);
         }
         let detail = Detail::Found {
             pattern: pattern.to_owned(),
@@ -347,7 +345,7 @@ impl Search<'_> {
             cut,
             hits: found.hits,
         };
-        (detail, watch.warnings())
+        (detail, bounds.into_warnings())
     }
 }
 

@@ -1,5 +1,5 @@
-//! What a search finds in one file, through ripgrep's crates: each line once, cut around its first
-//! match where it is long.
+//! Collects the matches in one file, using ripgrep's crates. A line is reported once, and a long line is cut around
+//! its first match.
 
 use std::io::{self, Read};
 
@@ -11,70 +11,69 @@ use super::{SHOWN, SHOWN_BYTES};
 use crate::protocol::{Failure, HIT_WIDTH, Hit};
 use crate::text::visible_line;
 
-/// A longer pattern is refused.
-const PATTERN: usize = 4_000;
-/// How much memory a pattern may become, in bytes, and how much more its matching may take: beyond
-/// that it is slow to match, which nobody could interrupt.
-const SIZE: usize = 1 << 20;
-const CACHE: usize = 8 << 20;
-/// How deep brackets may stand in one another.
-const DEPTH: u32 = 100;
-/// So many characters are shown before the match in a long line, and so many more are kept on either side
-/// of what is shown: a secret is recognised before the line is shortened.
+/// The longest pattern, in bytes.
+const MAX_PATTERN: usize = 4_000;
+/// The memory limits of a compiled pattern and of matching it, in bytes. Larger patterns match slowly, and a match
+/// cannot be interrupted.
+const MAX_SIZE: usize = 1 << 20;
+const MAX_CACHE: usize = 8 << 20;
+/// The deepest nesting of groups.
+const MAX_NESTING: u32 = 100;
+/// How many characters of a long line are shown before the match.
 const BEFORE: usize = 60;
+/// How many more characters are kept on either side of the shown part, so that secrets are recognised before the line
+/// is cut.
 const MARGIN: usize = 1_000;
 
-/// What a line ends in: a newline, with or without a carriage return before it.
+/// The line terminator: a newline, optionally preceded by a carriage return.
 pub(super) fn line_end() -> LineTerminator {
     LineTerminator::crlf()
 }
 
-/// A pattern, ready to be matched with lines.
+/// A compiled pattern.
 pub(super) struct Matcher(pub(super) RegexMatcher);
 
 impl Matcher {
-    /// Makes it of a regular expression.
+    /// Compiles a regular expression.
     ///
     /// # Errors
-    /// It is none, or too large: why, and the form.
+    /// It is invalid or too large: the reason, and the correct form.
     pub(super) fn new(pattern: &str) -> Result<Self, Failure> {
         let invalid = |why: &str| {
             Failure::execution(format!(
-                "The pattern is no regular expression: {why}. Correct form: [SEARCH pattern=\"regular expression\" path=\"relative/path\"], in the syntax of Rust's regex crate; \\ before a character of ( ) [ ] {{ }} . * + ? ^ $ | \\ means that character"
+                "The pattern is not a valid regular expression: {why}. Correct form: [SEARCH pattern=\"regular expression\" path=\"relative/path\"], in the syntax of Rust's regex crate; \\ before a character of ( ) [ ] {{ }} . * + ? ^ $ | \\ means that character"
             ))
         };
-        if pattern.len() > PATTERN {
-            return Err(invalid(&format!(
-                "it is {} bytes long, of {PATTERN} at most",
-                pattern.len()
-            )));
+        if pattern.len() > MAX_PATTERN {
+            let length = pattern.len();
+            return Err(invalid(&format!("it is {length} bytes long, of {MAX_PATTERN} at most")));
         }
         if (pattern.len() - pattern.trim_end_matches('\\').len()) % 2 == 1 {
-            return Err(invalid("it ends in \\, with nothing behind it"));
+            return Err(invalid("it ends in \\ without a character after it"));
         }
         let mut builder = RegexMatcherBuilder::new();
-        // Of each line ^ and $ are the ends.
+        // With `multi_line`, ^ and $ match at the ends of each line.
         builder.crlf(true).multi_line(true);
-        builder.size_limit(SIZE).dfa_size_limit(CACHE).nest_limit(DEPTH);
-        builder.build(pattern).map(Self).map_err(|e| invalid(&in_a_line(&e.to_string())))
+        builder.size_limit(MAX_SIZE).dfa_size_limit(MAX_CACHE).nest_limit(MAX_NESTING);
+        builder.build(pattern).map(Self).map_err(|e| invalid(&error_line(&e.to_string())))
     }
 }
 
-/// The words of an error that is drawn over several lines, as one.
-fn in_a_line(told: &str) -> String {
-    let last = told.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+/// The message of an error that regex prints over several lines, without the drawing.
+fn error_line(error: &str) -> String {
+    let last = error.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
     let words = last.strip_prefix("error: ").unwrap_or(last);
     visible_line(words.trim_end_matches('.')).into_owned()
 }
 
-/// Lines that were found in a file.
+/// The matching lines of a file.
 pub(super) struct Hits<'a> {
     matcher: &'a Matcher,
-    /// Their paths are not known here.
+    /// The first lines, without paths.
     lines: Vec<Hit>,
-    /// How many there are.
+    /// The number of lines.
     count: usize,
-    /// As many are counted.
+    /// The most lines that are counted.
     limit: usize,
     pub(super) is_binary: bool,
 }
@@ -107,7 +106,7 @@ impl Sink for Hits<'_> {
     }
 }
 
-/// A line that matches at a byte of it, and which part of it is shown.
+/// The hit for a line that matches at byte `at`, with the part of it that is shown.
 fn around(line: &[u8], at: usize) -> Hit {
     let (before, after) = line.split_at(at.min(line.len()));
     let [before, after] = [before, after].map(String::from_utf8_lossy);
@@ -121,7 +120,7 @@ fn around(line: &[u8], at: usize) -> Hit {
     Hit { path: String::new(), line: 0, text, start }
 }
 
-/// What was found in all files.
+/// The matching lines of all files.
 #[derive(Default)]
 pub(super) struct SearchHits {
     pub(super) lines: usize,
@@ -131,14 +130,14 @@ pub(super) struct SearchHits {
 }
 
 impl SearchHits {
-    /// Adds what was found in one.
-    pub(super) fn take(&mut self, path: &str, hits: Hits) {
+    /// Adds the lines of a file.
+    pub(super) fn add(&mut self, path: &str, hits: Hits) {
         self.lines += hits.count;
         self.files += usize::from(hits.count > 0);
         for hit in hits.lines {
             let hit = Hit { path: path.to_owned(), ..hit };
             self.bytes += hit.to_string().len() + 1;
-            // The first that does not fit is the last that is tried.
+            // Stop at the first line that does not fit.
             if self.hits.len() == SHOWN || self.bytes > SHOWN_BYTES {
                 return;
             }
@@ -147,26 +146,26 @@ impl SearchHits {
     }
 }
 
-/// A reader that ends where it is over, and after so many bytes.
-pub(super) struct Watched<'a, R> {
+/// A reader that ends after `room` bytes, and fails when it must stop.
+pub(super) struct LimitedReader<'a, R> {
     reader: R,
     room: u64,
-    is_over: &'a dyn Fn() -> bool,
-    /// So many bytes were read.
+    must_stop: &'a dyn Fn() -> bool,
+    /// The number of bytes read.
     pub(super) read: u64,
-    /// Whether there was more than might be read.
+    /// Whether there were more bytes than `room`.
     pub(super) is_cut: bool,
 }
 
-impl<'a, R> Watched<'a, R> {
-    pub(super) fn new(reader: R, room: u64, is_over: &'a dyn Fn() -> bool) -> Self {
-        Self { reader, room, is_over, read: 0, is_cut: false }
+impl<'a, R> LimitedReader<'a, R> {
+    pub(super) fn new(reader: R, room: u64, must_stop: &'a dyn Fn() -> bool) -> Self {
+        Self { reader, room, must_stop, read: 0, is_cut: false }
     }
 }
 
-impl<R: Read> Read for Watched<'_, R> {
+impl<R: Read> Read for LimitedReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if (self.is_over)() {
+        if (self.must_stop)() {
             return Err(io::ErrorKind::TimedOut.into());
         }
         let left = self.room - self.read;

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use super::*;
 use crate::protocol::FailureKind;
 
-const TERMS: Terms<'static> = Terms::new(&|_, _| true, &|| false);
+const TERMS: SearchOptions<'static> = SearchOptions::new(&|_, _| true, &|| false);
 
 fn workspace(files: &[(&str, &str)]) -> (tempfile::TempDir, Workspace) {
     let folder = tempfile::tempdir().unwrap();
@@ -142,11 +142,11 @@ fn a_line_has_two_ends_whatever_it_ends_in() {
 fn what_the_policy_keeps_back_is_counted() {
     let (_folder, workspace) = workspace(&FILES);
     let readable = |path: &RelPath, _| !path.as_str().ends_with("b.rs");
-    let terms = Terms { readable: &readable, ..TERMS };
-    let (detail, told) = workspace.search("needle", None, &terms).unwrap();
+    let options = SearchOptions { readable: &readable, ..TERMS };
+    let (detail, told) = workspace.search("needle", None, &options).unwrap();
     assert!(matches!(detail, Detail::Found { lines: 1, files: 1, .. }), "{detail:?}");
     let told: Vec<&str> = told.iter().map(|told| &*told.text).collect();
-    assert_eq!(told, ["1 file not searched: the policy keeps them from being read"]);
+    assert_eq!(told, ["1 file not searched: the policy does not allow reading"]);
 }
 
 #[test]
@@ -167,11 +167,11 @@ fn a_search_is_bounded_in_all_that_it_shows() {
 #[test]
 fn what_takes_too_long_or_is_stopped_is_told_so() {
     let (_folder, workspace) = workspace(&FILES);
-    let terms = Terms { interrupted: &|| true, ..TERMS };
-    let (detail, told) = workspace.search("needle", None, &terms).unwrap();
+    let options = SearchOptions { interrupted: &|| true, ..TERMS };
+    let (detail, told) = workspace.search("needle", None, &options).unwrap();
     assert!(matches!(detail, Detail::Found { cut: true, lines: 0, .. }), "{detail:?}");
-    assert_eq!(&*told[0].text, "the user stopped it: not all was looked at");
-    assert_eq!(workspace.list_below(None, &terms).unwrap().1.len(), 1);
+    assert_eq!(&*told[0].text, "the user stopped it, so the result is incomplete");
+    assert_eq!(workspace.list_below(None, &options).unwrap().1.len(), 1);
 }
 
 #[test]
@@ -184,12 +184,12 @@ fn a_pattern_that_is_none_is_told_in_the_words_of_the_crate() {
         (&("(".repeat(200) + &")".repeat(200)), "nest"),
         (&"x".repeat(5000), "it is 5000 bytes long"),
     ] {
-        let failure = check(pattern).unwrap_err();
+        let failure = check_pattern(pattern).unwrap_err();
         assert!(failure.reason.contains(why), "{pattern:.20}: {failure:?}");
         assert!(!failure.reason.contains('\n') && failure.reason.contains("Correct form: [SEARCH"));
     }
     for pattern in ["\\bfn \\w+\\(", "^\\s*$", "(?i)é+", "[^a-z]{3,10}\\d"] {
-        check(pattern).unwrap();
+        check_pattern(pattern).unwrap();
     }
 }
 
@@ -206,8 +206,8 @@ fn a_file_that_is_too_long_is_searched_in_its_beginning_and_named() {
     let long = format!("needle\n{}needle\n", "x\n".repeat(100));
     let (_folder, workspace) =
         workspace(&[("a/long.log", &*long), ("b.log", "needle\n"), ("c.log", "x\n")]);
-    let terms = Terms { file_bytes: 50, ..TERMS };
-    let (detail, told) = workspace.search("needle", None, &terms).unwrap();
+    let options = SearchOptions { file_bytes: 50, ..TERMS };
+    let (detail, told) = workspace.search("needle", None, &options).unwrap();
     let Detail::Found { lines, files, cut, .. } = detail else { panic!("{detail:?}") };
     assert_eq!((lines, files, cut), (2, 2, true));
     let told: Vec<&str> = told.iter().map(|told| told.text.as_str()).collect();
@@ -223,15 +223,15 @@ fn a_search_ends_after_so_many_bytes_of_all_files() {
     for (all_bytes, lines, ends) in
         [(70, 10, true), (100, 14, true), (630, 90, true), (631, 90, false)]
     {
-        let terms = Terms { all_bytes, ..TERMS };
-        let (detail, told) = workspace.search("needle", None, &terms).unwrap();
+        let options = SearchOptions { all_bytes, ..TERMS };
+        let (detail, told) = workspace.search("needle", None, &options).unwrap();
         let Detail::Found { lines: found, cut, .. } = detail else { panic!("{detail:?}") };
         // A line that the bound cuts may be counted as far as it goes.
         assert!(found == lines || found == lines + 1, "{all_bytes}: {found}");
         assert_eq!(cut, ends, "{all_bytes}");
-        let is_told = told.iter().any(|told| {
-            told.text.starts_with(&format!("it was ended after {all_bytes} bytes: not all was"))
-        });
+        let is_told = told
+            .iter()
+            .any(|told| told.text.starts_with(&format!("it stopped after {all_bytes} bytes, so")));
         assert_eq!(is_told, ends, "{all_bytes}: {told:?}");
     }
 }
@@ -242,23 +242,23 @@ fn what_takes_too_long_is_ended_and_told() {
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (&**name, *text)).collect();
     let (_folder, workspace) = workspace(&files);
     let told_of = |told: &[Warning]| {
-        told.iter().any(|told| told.text.starts_with("it was ended after 10 s: not all was looked"))
+        told.iter().any(|told| told.text.starts_with("it stopped after 10 s, so"))
     };
     let looks = std::cell::Cell::new(20);
     let late = late_after(&looks);
-    let terms = Terms { is_late: &late, ..TERMS };
-    let (detail, told) = workspace.search("needle", None, &terms).unwrap();
+    let options = SearchOptions { is_late: &late, ..TERMS };
+    let (detail, told) = workspace.search("needle", None, &options).unwrap();
     let Detail::Found { files, cut, .. } = detail else { panic!("{detail:?}") };
     assert!((1..50).contains(&files) && cut && told_of(&told), "{files}: {told:?}");
 
     looks.set(7);
-    let (detail, told) = workspace.list_below(None, &terms).unwrap();
+    let (detail, told) = workspace.list_below(None, &options).unwrap();
     let Detail::Listed { files, .. } = detail else { panic!("{detail:?}") };
     assert!(files == 7 && told_of(&told), "{files}: {told:?}");
 
-    let terms = Terms { files: 9, ..TERMS };
-    let (detail, told) = workspace.list_below(None, &terms).unwrap();
+    let options = SearchOptions { files: 9, ..TERMS };
+    let (detail, told) = workspace.list_below(None, &options).unwrap();
     let Detail::Listed { files, .. } = detail else { panic!("{detail:?}") };
     assert_eq!(files, 9);
-    assert!(told[0].text.starts_with("it was ended after 9 files"), "{told:?}");
+    assert!(told[0].text.starts_with("it stopped after 9 files"), "{told:?}");
 }

@@ -1,99 +1,97 @@
-//! Edits by search, as a pure function of bytes: whole lines that occur once become others. Sought to
-//! the letter, then without white space at the ends of lines, then with punctuation that looks alike
-//! taken for the same; never with less care. Line endings are no part of what is sought: a file keeps
-//! its own, and a last line without one stays so.
+//! Edits by search, as a pure function of bytes: replaces whole lines that occur exactly once. The search is first
+//! exact, then ignores white space at the ends of lines, then also treats similar punctuation as equal; it is never
+//! less strict. Line endings are not compared: a file keeps its own, and a last line without one stays so.
 
 use memchr::{memchr_iter, memmem};
 
 use super::bom;
-use super::edit::{TOLD, Unfound};
+use super::edit::{EditError, REPORTED};
 use super::excerpt::Place;
-use super::lines::{Lines, without_cr};
+use super::lines::{FileLines, without_cr};
 use crate::protocol::{FuzzyMatch, Likeness, Replacement};
 
-/// As often the bytes of a file are compared while it is counted how often a text stands there.
-const WORK: usize = 8;
-/// So many places are kept of those that were changed.
-const PLACES: usize = 64;
+/// The work limit of counting the occurrences of a text, as a multiple of the file's size.
+const COUNT_WORK: usize = 8;
+/// The most changed places that are recorded.
+const MAX_PLACES: usize = 64;
 
 /// A file after its edits.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Searched {
-    /// All of its bytes.
+pub(super) struct SearchEdited {
     pub(super) bytes: Vec<u8>,
-    /// Where lines were put in or taken out, in what it is now; of many edits the first.
+    /// The first changed places, in the new content.
     pub(super) places: Vec<Place>,
-    /// How many places that leaves out.
+    /// How many more places were changed.
     pub(super) more: usize,
-    /// What was not found to the letter, in order.
+    /// The texts that were not found exactly, in order.
     pub(super) loosely: Vec<FuzzyMatch>,
 }
 
-/// Replaces each text, in order, in what the ones before it made: all or none. At most about `limit`
-/// bytes are looked at, moved and put in by all of them together.
+/// Makes all replacements, each in the result of the previous one, or none. Together they may read, move and insert
+/// about `limit` bytes.
 ///
 /// # Errors
-/// Where a text does not stand there once, or that is too little.
+/// A text does not occur exactly once, or the limit is exceeded.
 pub(super) fn replace_once(
     old: &[u8],
     replacements: &[Replacement],
     limit: u64,
-) -> Result<Searched, Unfound> {
+) -> Result<SearchEdited, EditError> {
     let mut left = limit;
-    let mut spend = |n: usize| -> Result<(), Unfound> {
-        left = left.checked_sub(n as u64).ok_or(Unfound::TooMuch)?;
+    let mut spend = |n: usize| -> Result<(), EditError> {
+        left = left.checked_sub(n as u64).ok_or(EditError::TooMuch)?;
         Ok(())
     };
     let (mark, old) = bom::split(old);
-    let mut lines = Lines::of(old);
+    let mut lines = FileLines::of(old);
     let mut splices: Vec<(usize, usize, usize)> = Vec::new();
     let mut changed = EditedLines::default();
     let mut loosely = Vec::new();
     for (n, Replacement { old, new }) in replacements.iter().enumerate() {
         if old.is_empty() {
-            return Err(Unfound::Empty { n });
+            return Err(EditError::Empty { n });
         }
-        let mut count = memchr_iter(b'\n', &sought(old)).count() - 1;
-        let (mut likeness, mut found) = lines.find_alike(old, new.len(), &mut spend)?;
-        // With the mark of the file before it only its first line can be meant.
+        let mut count = memchr_iter(b'\n', &as_lines(old)).count() - 1;
+        let (mut likeness, mut found) = lines.find_similar(old, new.len(), &mut spend)?;
+        // A text with a byte order mark can only match at the first line.
         let bare = bom::without(old);
         if found.lines.is_empty() && !mark.is_empty() && bare.len() < old.len() && !bare.is_empty()
         {
-            let (how, first) = lines.find_alike(bare, new.len(), &mut spend)?;
+            let (first_likeness, first) = lines.find_similar(bare, new.len(), &mut spend)?;
             if first.lines[..] == [0] {
-                (likeness, found) = (how, first);
-                count = memchr_iter(b'\n', &sought(bare)).count() - 1;
+                (likeness, found) = (first_likeness, first);
+                count = memchr_iter(b'\n', &as_lines(bare)).count() - 1;
             }
         }
         let line = match found.lines[..] {
-            [] => return Err(Unfound::Nowhere { n }),
+            [] => return Err(EditError::NotFound { n }),
             [line] => line,
             _ => {
-                let origin = |line: &usize| before(&splices, *line).map(|line| line + 1);
+                let origin = |line: &usize| original_line(&splices, *line).map(|line| line + 1);
                 let Occurrences { lines, count, all } = found;
                 let lines = lines.iter().map(origin).collect();
-                return Err(Unfound::Often { n, lines, count, all, likeness });
+                return Err(EditError::NotUnique { n, lines, count, all, likeness });
             }
         };
         if let Some(likeness) = likeness {
             loosely.push(FuzzyMatch { line: line + 1, likeness });
         }
         let new = if line == 0 && !mark.is_empty() { bom::without(new) } else { new };
-        let put = lines.replace(line, count, new);
-        splices.push((line, count, put));
-        changed.add(line, count, put);
+        let inserted = lines.replace(line, count, new);
+        splices.push((line, count, inserted));
+        changed.add(line, count, inserted);
     }
     let EditedLines { places, more } = changed;
     let places = places.into_iter().map(|(line, count)| (line + 1, count)).collect();
     let bytes = [mark, &lines.into_bytes()].concat();
-    Ok(Searched { bytes, places, more, loosely })
+    Ok(SearchEdited { bytes, places, more, loosely })
 }
 
-/// The line that the only occurrence of a text begins on, from 1, found to the letter.
+/// The line, from 1, at which the only exact occurrence of a text begins.
 pub(super) fn line_of(bytes: &[u8], text: &str) -> Option<usize> {
     let (mark, bytes) = bom::split(bytes);
-    let lines = Lines::of(bytes);
-    let only = |text: &str| match lines.find(&sought(text)).lines[..] {
+    let lines = FileLines::of(bytes);
+    let only = |text: &str| match lines.find(&as_lines(text)).lines[..] {
         [line] if !text.is_empty() => Some(line + 1),
         _ => None,
     };
@@ -101,75 +99,75 @@ pub(super) fn line_of(bytes: &[u8], text: &str) -> Option<usize> {
     only(text).or_else(first)
 }
 
-/// Where a text was found.
+/// The occurrences of a text.
 struct Occurrences {
-    /// The first [`TOLD`] lines that it begins on, from 0.
+    /// The first [`REPORTED`] lines at which it begins, from 0.
     lines: Vec<usize>,
-    /// How often it stands there, as far as that was counted.
+    /// How many were counted.
     count: usize,
-    /// Whether it was counted to the end.
+    /// Whether all were counted.
     all: bool,
 }
 
-impl Lines {
-    /// Where a text stands that opens with a line feed and ends in one.
-    fn find(&self, sought: &[u8]) -> Occurrences {
-        Self::find_in(&self.text, sought)
+impl FileLines {
+    /// Finds a text that begins and ends with a line feed.
+    fn find(&self, wanted: &[u8]) -> Occurrences {
+        Self::find_in(&self.text, wanted)
     }
 
-    /// The same of a text as it was sent, and how loosely it was taken where it does not stand there to
-    /// the letter; `more` bytes are looked at with it.
-    fn find_alike(
+    /// Finds a text as it was sent, exactly or else with the strictest likeness that matches. Accounts for `more`
+    /// bytes of work in addition to the search.
+    fn find_similar(
         &self,
         old: &str,
         more: usize,
-        spend: &mut impl FnMut(usize) -> Result<(), Unfound>,
-    ) -> Result<(Option<Likeness>, Occurrences), Unfound> {
+        spend: &mut impl FnMut(usize) -> Result<(), EditError>,
+    ) -> Result<(Option<Likeness>, Occurrences), EditError> {
         spend(self.text.len() + old.len() + more)?;
-        let sought = sought(old);
-        let mut found = (None, self.find(&sought));
+        let wanted = as_lines(old);
+        let mut found = (None, self.find(&wanted));
         for likeness in [Likeness::TrailingBlanks, Likeness::Punctuation] {
             if found.1.lines.is_empty() {
                 spend(2 * self.text.len() + old.len())?;
-                let alike =
-                    Self::find_in(&folded(&self.text, likeness), &folded(&sought, likeness));
-                found = (Some(likeness), alike);
+                let similar =
+                    Self::find_in(&folded(&self.text, likeness), &folded(&wanted, likeness));
+                found = (Some(likeness), similar);
             }
         }
         Ok(found)
     }
 
-    fn find_in(text: &[u8], sought: &[u8]) -> Occurrences {
-        let finder = memmem::Finder::new(sought);
+    fn find_in(text: &[u8], wanted: &[u8]) -> Occurrences {
+        let finder = memmem::Finder::new(wanted);
         let (mut lines, mut count, mut at, mut line) = (Vec::new(), 0, 0, 0);
         while let Some(next) = finder.find(&text[at..]) {
-            // Where they lie over each other, each is compared whole.
-            if count > TOLD && count * sought.len() > WORK * text.len() {
+            // Overlapping occurrences take a complete comparison each.
+            if count > REPORTED && count * wanted.len() > COUNT_WORK * text.len() {
                 return Occurrences { lines, count, all: false };
             }
             count += 1;
-            if lines.len() < TOLD {
+            if lines.len() < REPORTED {
                 line += memchr_iter(b'\n', &text[at..at + next]).count();
                 lines.push(line);
                 line += 1;
             }
-            // Others may begin within this one.
+            // Another may begin within this one.
             at += next + 1;
         }
         Occurrences { lines, count, all: true }
     }
 }
 
-/// A text as it is sought in [`Lines`].
-fn sought(text: &str) -> Vec<u8> {
-    let mut sought = format!("\n{}", without_cr(text)).into_bytes();
-    if !sought.ends_with(b"\n") || sought.len() == 1 {
-        sought.push(b'\n');
+/// Converts a text to the form of [`FileLines::text`]: a line feed, then each line with one.
+fn as_lines(text: &str) -> Vec<u8> {
+    let mut lines = format!("\n{}", without_cr(text)).into_bytes();
+    if !lines.ends_with(b"\n") || lines.len() == 1 {
+        lines.push(b'\n');
     }
-    sought
+    lines
 }
 
-/// Each line without what is left out of account.
+/// Normalises each line, so that similar lines become equal.
 fn folded(text: &[u8], likeness: Likeness) -> Vec<u8> {
     let mut folded = Vec::with_capacity(text.len());
     for line in text.split_inclusive(|b| *b == b'\n') {
@@ -192,7 +190,7 @@ fn folded(text: &[u8], likeness: Likeness) -> Vec<u8> {
     folded
 }
 
-/// The plain form of punctuation that looks like it.
+/// The ASCII form of similar punctuation.
 fn plain(c: char) -> Option<&'static str> {
     const WIDE: &str = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
     Some(match c {
@@ -209,11 +207,11 @@ fn plain(c: char) -> Option<&'static str> {
     })
 }
 
-/// Which line of the file a line was before these edits; None for one that they put in.
-fn before(splices: &[(usize, usize, usize)], mut line: usize) -> Option<usize> {
-    for (at, taken, put) in splices.iter().rev() {
-        if line >= at + put {
-            line = line - put + taken;
+/// The number of a line before these edits; None if they inserted it.
+fn original_line(splices: &[(usize, usize, usize)], mut line: usize) -> Option<usize> {
+    for (at, removed, inserted) in splices.iter().rev() {
+        if line >= at + inserted {
+            line = line - inserted + removed;
         } else if line >= *at {
             return None;
         }
@@ -221,7 +219,7 @@ fn before(splices: &[(usize, usize, usize)], mut line: usize) -> Option<usize> {
     Some(line)
 }
 
-/// Where lines were changed, as line (from 0) and number of lines.
+/// The changed places, as line (from 0) and number of lines.
 #[derive(Default)]
 struct EditedLines {
     places: Vec<Place>,
@@ -229,19 +227,19 @@ struct EditedLines {
 }
 
 impl EditedLines {
-    fn add(&mut self, line: usize, taken: usize, put: usize) {
-        let (mut first, mut end) = (line, line + put);
+    fn add(&mut self, line: usize, removed: usize, inserted: usize) {
+        let (mut first, mut end) = (line, line + inserted);
         self.places.retain_mut(|(at, count)| {
-            if *at >= line + taken {
-                *at = *at - taken + put;
+            if *at >= line + removed {
+                *at = *at - removed + inserted;
             } else if *at + *count > line {
                 first = first.min(*at);
-                end = end.max((*at + *count).max(line + taken) - taken + put);
+                end = end.max((*at + *count).max(line + removed) - removed + inserted);
                 return false;
             }
             true
         });
-        if self.places.len() < PLACES {
+        if self.places.len() < MAX_PLACES {
             self.places.push((first, end - first));
         } else {
             self.more += 1;

@@ -8,7 +8,7 @@ fn pair(old: &str, new: &str) -> Replacement {
     Replacement { old: old.into(), new: new.into() }
 }
 
-fn edit(old: &str, pairs: &[(&str, &str)]) -> Result<(String, Vec<FuzzyMatch>), Unfound> {
+fn edit(old: &str, pairs: &[(&str, &str)]) -> Result<(String, Vec<FuzzyMatch>), EditError> {
     let pairs: Vec<Replacement> = pairs.iter().map(|(old, new)| pair(old, new)).collect();
     let found = replace_once(old.as_bytes(), &pairs, u64::MAX)?;
     Ok((String::from_utf8(found.bytes).unwrap(), found.loosely))
@@ -30,9 +30,9 @@ fn whole_lines_are_replaced() {
     check("a\n\nc\n", &[("\n", "x\n")], "a\nx\nc\n");
     check("ab\nb\nba\n", &[("b\n", "x\n")], "ab\nx\nba\n");
     check("a\nb\n", &[("a\n", "b\n"), ("b\nb\n", "c\n")], "c\n");
-    assert_eq!(edit("abc\n", &[("b\n", "x\n")]), Err(Unfound::Nowhere { n: 0 }));
-    assert_eq!(edit("", &[("\n", "x\n")]), Err(Unfound::Nowhere { n: 0 }));
-    assert_eq!(edit("a\n", &[("a\n", "b\n"), ("", "x\n")]), Err(Unfound::Empty { n: 1 }));
+    assert_eq!(edit("abc\n", &[("b\n", "x\n")]), Err(EditError::NotFound { n: 0 }));
+    assert_eq!(edit("", &[("\n", "x\n")]), Err(EditError::NotFound { n: 0 }));
+    assert_eq!(edit("a\n", &[("a\n", "b\n"), ("", "x\n")]), Err(EditError::Empty { n: 1 }));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn nothing_is_fuzzier() {
         ("a\n\nb\n", "a\nb\n"),
         ("e\u{301}\n", "\u{e9}\n"),
     ] {
-        assert_eq!(edit(text, &[(sought, "x\n")]), Err(Unfound::Nowhere { n: 0 }), "{text:?}");
+        assert_eq!(edit(text, &[(sought, "x\n")]), Err(EditError::NotFound { n: 0 }), "{text:?}");
     }
 }
 
@@ -85,7 +85,7 @@ fn nothing_is_fuzzier() {
 fn what_occurs_more_than_once_is_told_with_its_lines_in_the_file() {
     let often = |n, lines: &[Option<usize>], more, likeness| {
         let count = lines.len() + more;
-        Err(Unfound::Often { n, lines: lines.to_vec(), count, all: true, likeness })
+        Err(EditError::NotUnique { n, lines: lines.to_vec(), count, all: true, likeness })
     };
     assert_eq!(edit("a\nb\na\n", &[("a\n", "x\n")]), often(0, &[Some(1), Some(3)], 0, None));
     // They may lie over each other.
@@ -93,13 +93,16 @@ fn what_occurs_more_than_once_is_told_with_its_lines_in_the_file() {
     let blanks = Some(Likeness::TrailingBlanks);
     assert_eq!(edit("a \nb\na  \n", &[("a\n", "")]), often(0, &[Some(1), Some(3)], 0, blanks));
     let many = "a\n".repeat(30);
-    let first: Vec<_> = (1..=TOLD).map(Some).collect();
+    let first: Vec<_> = (1..=REPORTED).map(Some).collect();
     assert_eq!(edit(&many, &[("a\n", "")]), often(0, &first, 20, None));
     // What would be too much work is not counted to its end.
     let blank = "\n".repeat(20_000);
     let found = edit(&blank, &[(&blank[..10_000], "x\n")]);
-    assert!(matches!(found, Err(Unfound::Often { count: 11..100, all: false, .. })), "{found:?}");
-    // Lines as the file has them, and those that an edit before put in.
+    assert!(
+        matches!(found, Err(EditError::NotUnique { count: 11..100, all: false, .. })),
+        "{found:?}"
+    );
+    // FileLines as the file has them, and those that an edit before put in.
     assert_eq!(
         edit("p\nq\na\n", &[("p\n", "1\n2\na\n3\n"), ("a\n", "x\n")]),
         often(1, &[None, Some(3)], 0, None)
@@ -126,14 +129,14 @@ fn changed_places_are_those_of_the_file_as_it_is_in_the_end() {
     let olds: Vec<String> = (0..100).map(|n| format!("{n}\n")).collect();
     let pairs: Vec<(&str, &str)> = olds.iter().map(|old| (old.as_str(), "x\n")).collect();
     let (kept, more) = places(&many, &pairs);
-    assert_eq!((kept.len(), more), (PLACES, 100 - PLACES));
+    assert_eq!((kept.len(), more), (MAX_PLACES, 100 - MAX_PLACES));
 }
 
 #[test]
 fn what_all_edits_look_at_is_counted() {
     let pairs: Vec<Replacement> = (0..100).map(|_| pair("a\n", "a\n")).collect();
     let text = format!("a\n{}", "b\n".repeat(1000));
-    assert_eq!(replace_once(text.as_bytes(), &pairs, 100_000), Err(Unfound::TooMuch));
+    assert_eq!(replace_once(text.as_bytes(), &pairs, 100_000), Err(EditError::TooMuch));
     assert!(replace_once(text.as_bytes(), &pairs, 250_000).is_ok());
 }
 
@@ -241,10 +244,10 @@ proptest! {
         let (sought, new) = (whole(&sought), whole(&new));
         match (edit(&old, &[(&sought, &new)]), naive(&old, &sought, &new)) {
             (Ok((text, _)), Ok(naive)) => prop_assert_eq!(text, naive),
-            (Err(Unfound::Nowhere { .. }), Err(0)) => {}
-            (Err(Unfound::Often { lines, count: told, all, .. }), Err(count)) => {
+            (Err(EditError::NotFound { .. }), Err(0)) => {}
+            (Err(EditError::NotUnique { lines, count: told, all, .. }), Err(count)) => {
                 prop_assert!(count > 1);
-                prop_assert_eq!((lines.len(), told, all), (count.min(TOLD), count, true));
+                prop_assert_eq!((lines.len(), told, all), (count.min(REPORTED), count, true));
             }
             (text, naive) => prop_assert!(false, "{text:?} {naive:?}"),
         }
@@ -284,6 +287,6 @@ proptest! {
     fn any_bytes_come_back_where_a_line_is_put_in_its_own_place(
         bytes in prop::collection::vec(prop::sample::select(b"ab\r\n\xff\xc3\xa9 ".to_vec()), 0..40),
     ) {
-        prop_assert_eq!(Lines::of(&bytes).into_bytes(), bytes);
+        prop_assert_eq!(FileLines::of(&bytes).into_bytes(), bytes);
     }
 }

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::{path, quick_folder};
 use crate::protocol::{Detail, Existing, FailureKind};
-use crate::workspace::{MovePlan, Terms, Workspace};
+use crate::workspace::{MovePlan, SearchOptions, Workspace};
 
 /// Runs `work` while `workspace/flip` is now a folder, now a link to the folder `outside`.
 fn while_swapping(top: &Path, work: impl FnOnce(&Workspace)) {
@@ -156,17 +156,17 @@ fn a_search_in_a_swapped_folder_finds_nothing_outside() {
     let top = quick_folder();
     while_swapping(top.path(), |workspace| {
         fs::write(top.path().join("outside/secret"), "needle outside\n").unwrap();
-        let terms = Terms::new(&|_, _| true, &|| false);
+        let options = SearchOptions::new(&|_, _| true, &|| false);
         let flip = path("flip");
         let mut refused = 0;
         for n in 0..3_000 {
             let path = (n % 2 == 0).then_some(&flip);
-            match workspace.search("needle", path, &terms) {
+            match workspace.search("needle", path, &options) {
                 Ok((Detail::Found { lines: 0, .. }, _)) => {}
                 Err(_) => refused += 1,
                 other => panic!("{other:?}"),
             }
-            match workspace.list_below(path, &terms) {
+            match workspace.list_below(path, &options) {
                 Ok((Detail::Listed { shown, .. }, _)) => {
                     assert!(!shown.contains("secret"), "{shown}");
                 }

@@ -1,5 +1,5 @@
-//! How much lies in folders that a walk left out: only counted, on one thread, in the order of their
-//! paths and up to a bound, so that the same files always give the same numbers.
+//! Counts the files in folders that a walk left out: on one thread, in the order of their paths and up to a limit, so
+//! that the same files always give the same numbers.
 
 use std::ops::ControlFlow;
 
@@ -9,13 +9,14 @@ use crate::workspace::list::{EntryFilter, Visited};
 use crate::workspace::names::shown;
 use crate::workspace::{Workspace, products};
 
-/// So many entries of left out folders are looked at in one walk, folders among them; what is beyond
-/// is not counted.
-const ENTRIES: usize = 20_000;
+/// The most entries that are counted in the left out folders of one walk, including folders.
+const MAX_ENTRIES: usize = 20_000;
 
-/// Counts what is in the folders that `walk` left out, build products first.
-pub(in super::super) fn count(workspace: &Workspace, walk: &mut Walk) {
-    count_up_to(ENTRIES, workspace, walk);
+impl Workspace {
+    /// Counts the files in the folders that a walk left out, build products first, up to a limit.
+    pub fn count_ignored(&self, walk: &mut Walk) {
+        count_up_to(MAX_ENTRIES, self, walk);
+    }
 }
 
 fn count_up_to(mut room: usize, workspace: &Workspace, walk: &mut Walk) {
@@ -32,14 +33,14 @@ fn count_up_to(mut room: usize, workspace: &Workspace, walk: &mut Walk) {
             }
             let Ok(opened) = folders.folder(exact) else { continue };
             *count = Count::NONE;
-            workspace.each_below(opened, folder, EntryFilter::WithoutGit, &mut |visited| {
+            workspace.visit_below(opened, folder, EntryFilter::WithoutGit, &mut |visited| {
                 if room == 0 {
                     count.is_whole = false;
                     return ControlFlow::Break(());
                 }
                 room -= 1;
                 match visited {
-                    Visited::File(file) if file.name != b".gitkeep" => count.file(file.size),
+                    Visited::File(file) if file.name != b".gitkeep" => count.add_file(file.size),
                     Visited::Unreadable(_) => count.is_whole = false,
                     Visited::File(_) | Visited::Folder(_) | Visited::OwnState => {}
                 }
@@ -96,8 +97,8 @@ mod tests {
         assert_eq!(counted(&workspace, 1)[0], of("data/", 0, 0, false));
         let mut walk = workspace.walk().unwrap();
         assert_eq!(walk.ignored_files(), Count { files: 1, bytes: 4, is_whole: true });
-        walk.list_too("sub/dist/o", 3);
-        walk.list_too("sub/dist/o", 4);
+        walk.add_file("sub/dist/o", 3);
+        walk.add_file("sub/dist/o", 4);
         let files: Vec<_> = walk.files().map(|file| (file.path, file.size)).collect();
         assert_eq!(files, [(".gitignore", 18), ("sub/dist/o", 3)]);
     }
@@ -116,7 +117,7 @@ mod tests {
         let mut walk = workspace.walk().unwrap();
         fs::rename(root.join(name), dir.path().join("away")).unwrap();
         std::os::unix::fs::symlink("../away", root.join(name)).unwrap();
-        count(&workspace, &mut walk);
+        workspace.count_ignored(&mut walk);
         assert_eq!(walk.left_out()[0].count, Count::UNKNOWN);
     }
 }

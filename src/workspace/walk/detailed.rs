@@ -1,5 +1,5 @@
-//! A walk that looks closely: all that tells whether a file, a link or a folder is as it was, and the
-//! rules that left others out, so that a later walk can go by the same.
+//! A walk with details: the metadata that shows whether a file, a link or a folder has changed, and the ignore rules,
+//! so that a later walk can use the same rules.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -10,30 +10,28 @@ use cap_std::fs::{Metadata, MetadataExt};
 use serde::{Deserialize, Serialize};
 
 use super::found::EntryKind;
-use super::ignoring::{Budget, FILES, Rules, first_lines, here};
+use super::ignoring::{Budget, FILES, IgnoreRules, first_lines, here};
 use crate::workspace::names::{ancestors, shown, split};
 use crate::workspace::products::is_by_product;
 
-/// What tells whether something is as it was, without a look into it.
+/// Metadata that shows whether an entry has changed, without reading it.
 ///
-/// Two are equal whatever file systems they are of: see [`FileStat::is_number_of`].
+/// Equality ignores the device: see [`FileStat::is_number_of`].
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(in crate::workspace) struct FileStat {
-    /// Its file system; 0 where that is not known. A machine numbers those anew at every start, so it is kept
-    /// nowhere.
+    /// Its file system; 0 if unknown. The numbers can change at every boot, so they are not stored.
     #[serde(skip)]
     pub(in crate::workspace) device: u64,
-    /// Its number on its file system.
     pub(in crate::workspace) inode: u64,
-    /// Its permissions, as `chmod` has them.
+    /// Its permissions, as in `chmod`.
     pub(in crate::workspace) mode: u32,
-    /// When its content was last written, in nanoseconds since 1970.
+    /// When its content was last written (mtime), in nanoseconds since 1970.
     pub(in crate::workspace) written: i128,
-    /// When anything of it was last changed, which nobody can set.
+    /// When its content or metadata last changed (ctime), which programs cannot set.
     pub(in crate::workspace) changed: i128,
 }
 
-/// The time now, as a [`FileStat`] has it.
+/// The current time, in the unit of a [`FileStat`].
 pub(in crate::workspace) fn now() -> i128 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i128::try_from(since.as_nanos()).unwrap_or_default()
@@ -49,14 +47,14 @@ impl PartialEq for FileStat {
 impl Eq for FileStat {}
 
 impl FileStat {
-    /// Whether both are of the same file, as far as its number tells: another file system, such as one that is
-    /// mounted within the workspace, has the same numbers for other files.
+    /// Whether both can be the same file: the inodes are equal, and the devices, if known. Another file system,
+    /// for example one mounted within the workspace, uses the same inodes for other files.
     pub(in crate::workspace) fn is_number_of(&self, other: &Self) -> bool {
         let are_apart = self.device != 0 && other.device != 0 && self.device != other.device;
         self.inode == other.inode && !are_apart
     }
 
-    /// Those of something that was looked at.
+    /// Takes the values from metadata.
     pub(in crate::workspace) fn of(found: &Metadata) -> Self {
         Self {
             device: found.dev(),
@@ -68,43 +66,42 @@ impl FileStat {
     }
 }
 
-/// The texts of files of rules, by the folder that they stand in (escaped, with a `/` at its end) and
-/// their names; of each what counts of it.
+/// The effective texts of ignore files, by their folder (escaped, with a `/` at its end) and name.
 pub(in crate::workspace) type Texts = BTreeMap<String, BTreeMap<String, String>>;
 
-/// By which rules a close walk goes.
+/// The ignore rules of a detailed walk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::workspace) enum IgnoreSource {
-    /// Those on disk, but for these files, by folder and name: what counts instead; None where there
-    /// was none. In their order.
+    /// The rules on disk, except for some files, given by folder and name, sorted: their texts are used instead;
+    /// None means that the file is treated as absent.
     Disk(Vec<((String, String), Option<String>)>),
-    /// These, and no others.
+    /// Only these rules.
     Given(Texts),
 }
 
-/// What a close walk found.
+/// The details of a walk.
 #[derive(Debug, Default)]
 pub(in crate::workspace) struct DetailedWalk {
-    /// All that is not left out, folders too.
+    /// All files and folders that are not left out.
     pub(in crate::workspace) met: Vec<WalkEntry>,
-    /// What is left out: single files, and folders as a whole.
+    /// The left out files, and the left out folders without their entries.
     pub(in crate::workspace) left_out: Vec<WalkEntry>,
-    /// The rules that it went by.
+    /// The rules that were used.
     pub(in crate::workspace) rules: Texts,
-    /// Whether those on disk are others.
+    /// Whether the rules on disk are different.
     pub(in crate::workspace) others: bool,
-    /// Folders that could not be read, escaped, with a `/` at their end (the root is empty), and single
-    /// entries that could not be looked at.
+    /// Folders that could not be read, escaped, with a `/` at their end (empty for the root), and single entries
+    /// that could not be inspected.
     pub(in crate::workspace) unreadable: BTreeSet<String>,
 }
 
-/// Something that a close walk met.
+/// An entry of a detailed walk.
 #[derive(Debug)]
 pub(in crate::workspace) struct WalkEntry {
     /// Its path from the root, escaped.
     pub(in crate::workspace) path: String,
-    /// What it is; None for a folder.
+    /// None for a folder.
     pub(in crate::workspace) kind: Option<EntryKind>,
     /// Its size in bytes.
     pub(in crate::workspace) size: u64,
@@ -112,7 +109,7 @@ pub(in crate::workspace) struct WalkEntry {
 }
 
 impl WalkEntry {
-    /// What was looked at under a path.
+    /// Takes the values from the metadata of a path.
     pub(in crate::workspace) fn of(path: String, found: &Metadata) -> Self {
         let kind = match () {
             () if found.is_dir() => None,
@@ -133,10 +130,10 @@ impl DetailedWalk {
         self.unreadable.append(&mut other.unreadable);
     }
 
-    /// The rules that count in a folder; notes them, and whether they are those on disk.
+    /// The ignore files that apply to a folder. Records them, and whether they differ from those on disk.
     pub(super) fn rules_of<'a>(
         &mut self,
-        by: &IgnoreSource,
+        source: &IgnoreSource,
         folder: &str,
         names: impl Iterator<Item = &'a [u8]>,
         read: impl Fn(&[u8]) -> io::Result<Vec<u8>>,
@@ -150,34 +147,34 @@ impl DetailedWalk {
                 on_disk.insert(name.to_owned(), text);
             }
         }
-        let counts = match by {
+        let used = match source {
             IgnoreSource::Given(texts) => texts.get(folder).cloned().unwrap_or_default(),
             IgnoreSource::Disk(instead) => {
-                let mut counts = on_disk.clone();
+                let mut used = on_disk.clone();
                 let first = instead.partition_point(|((place, _), _)| place.as_str() < folder);
                 let here = instead[first..].iter().take_while(|((place, _), _)| place == folder);
                 for ((_, name), text) in here {
                     match text {
-                        Some(text) => drop(counts.insert(name.clone(), text.clone())),
-                        None => drop(counts.remove(name)),
+                        Some(text) => drop(used.insert(name.clone(), text.clone())),
+                        None => drop(used.remove(name)),
                     }
                 }
-                counts
+                used
             }
         };
-        self.others |= counts != on_disk;
-        if !counts.is_empty() {
-            self.rules.insert(folder.to_owned(), counts.clone());
+        self.others |= used != on_disk;
+        if !used.is_empty() {
+            self.rules.insert(folder.to_owned(), used.clone());
         }
-        counts
+        used
     }
 }
 
-/// The name of git's index, whose part of the rules stands under its place: what is told of the file, and the
-/// paths from its repository's folder of what git tracks though rules leave it out, each after a NUL.
+/// The name of git's index. [`Texts`] contains an entry for it: a description of the file, and the paths, relative to
+/// the repository's folder, of ignored files that git tracks, each after a NUL.
 pub(in crate::workspace) const INDEX: &str = "index";
 
-/// What git tracks though these rules leave it out, by its escaped path.
+/// The escaped paths of files that these rules ignore, but git tracks.
 pub(in crate::workspace) fn tracked(texts: &Texts) -> impl Iterator<Item = String> {
     let indexes = texts
         .iter()
@@ -187,7 +184,7 @@ pub(in crate::workspace) fn tracked(texts: &Texts) -> impl Iterator<Item = Strin
     })
 }
 
-/// Whether these rules leave out what has this path, escaped, or a folder above it; but for what git tracks.
+/// Whether these rules leave out an escaped path or a folder above it. Paths that git tracks are never left out.
 pub(in crate::workspace) fn ignores(texts: &Texts, path: &str, is_folder: bool) -> bool {
     Ignoring::by(texts).leaves_out(path, is_folder)
         && !tracked(texts).any(|tracked| {
@@ -196,11 +193,11 @@ pub(in crate::workspace) fn ignores(texts: &Texts, path: &str, is_folder: bool) 
         })
 }
 
-/// Tells of one path after another whether rules leave it out; what is known of a folder is kept.
+/// Checks whether rules leave out paths, and caches the results for folders.
 pub(in crate::workspace) struct Ignoring<'a> {
     texts: &'a Texts,
     budget: Budget,
-    folders: HashMap<String, (Option<Arc<Rules>>, bool)>,
+    folders: HashMap<String, (Option<Arc<IgnoreRules>>, bool)>,
 }
 
 impl<'a> Ignoring<'a> {
@@ -208,19 +205,19 @@ impl<'a> Ignoring<'a> {
         Self { texts, budget: Budget::new(), folders: HashMap::new() }
     }
 
-    /// Whether they leave out what has this path, escaped, or a folder above it.
+    /// Whether the rules leave out an escaped path or a folder above it.
     pub(in crate::workspace) fn leaves_out(&mut self, path: &str, is_folder: bool) -> bool {
         let (folder, name) = split(path);
         let (rules, is_left_out) = self.folder(folder);
         is_left_out || is_ignored(rules.as_ref(), folder, name, is_folder)
     }
 
-    /// The rules that count in a folder, and whether it is left out itself.
-    fn folder(&mut self, folder: &str) -> (Option<Arc<Rules>>, bool) {
+    /// The rules that apply in a folder, and whether it is left out itself.
+    fn folder(&mut self, folder: &str) -> (Option<Arc<IgnoreRules>>, bool) {
         if let Some(known) = self.folders.get(folder) {
             return known.clone();
         }
-        // From the top, not by recursion: there can be many folders above it.
+        // From the top instead of by recursion, since the folder can be deep.
         let mut known = (None, false);
         for folder in [""].into_iter().chain(ancestors(folder)) {
             if let Some(there) = self.folders.get(folder) {
@@ -236,13 +233,13 @@ impl<'a> Ignoring<'a> {
         known
     }
 
-    /// The same, where that is known of the folder above.
+    /// The same, given the values of the parent folder.
     fn within(
         &self,
         folder: &str,
-        above: Option<Arc<Rules>>,
+        above: Option<Arc<IgnoreRules>>,
         is_left_out: bool,
-    ) -> (Option<Arc<Rules>>, bool) {
+    ) -> (Option<Arc<IgnoreRules>>, bool) {
         let [prefix, exact] = match folder {
             "" => [String::new(), String::new()],
             _ => [format!("{}/", shown(folder)), format!("{folder}/")],
@@ -255,8 +252,8 @@ impl<'a> Ignoring<'a> {
     }
 }
 
-/// Whether rules leave out what has this name in an escaped folder.
-fn is_ignored(rules: Option<&Arc<Rules>>, folder: &str, name: &str, is_folder: bool) -> bool {
+/// Whether rules leave out an entry of an escaped folder.
+fn is_ignored(rules: Option<&Arc<IgnoreRules>>, folder: &str, name: &str, is_folder: bool) -> bool {
     is_by_product(name, is_folder)
         || rules.is_some_and(|rules| {
             let prefix =

@@ -1,4 +1,4 @@
-//! What a walk found, as compact as there are many files of it.
+//! The files that a walk found, stored compactly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,66 +10,65 @@ pub use crate::protocol::{Count, EntryKind, LeftOut};
 use crate::workspace::Workspace;
 use crate::workspace::names::{escaped, shown, unescaped};
 
-/// The clock of a file system goes on in steps, of 10 ms at most: of what changed so shortly before, in nanoseconds, a
-/// second change may not show.
+/// File system clocks advance in steps of up to 10 ms, so a second change within this time, in nanoseconds, may
+/// leave the same time stamp.
 const TICK: i128 = 20_000_000;
 
-/// What stands in the workspace.
+/// The files of the workspace.
 #[derive(Debug, Default)]
 pub struct Walk {
-    /// All paths, one after another.
+    /// All paths, concatenated.
     pub(super) names: String,
-    pub(super) entries: Vec<Entry>,
-    /// What was noted of other places.
+    pub(super) entries: Vec<PackedFile>,
+    /// Other places that the walk noted.
     pub(super) places: BTreeSet<(PlaceKind, String)>,
-    /// The rules that leave something out: by the escaped path of the folder that they stand in, with a `/` at the
-    /// end, a digest.
-    pub(super) rules: BTreeMap<String, u64>,
-    /// What is in folders that were left out, as far as somebody has counted.
+    /// The ignore rules: a digest by the escaped path of their folder, with a `/` at the end.
+    pub(in crate::workspace) rules: BTreeMap<String, u64>,
+    /// The left out folders, with the number of files in them once that is counted.
     pub(super) left_out: Vec<LeftOut>,
-    /// Single files that were left out.
+    /// The number and size of files that were left out singly.
     pub(super) ignored_files: Count,
-    /// What was met, where it was looked at closely.
-    pub(super) detailed: Option<Box<DetailedWalk>>,
-    /// The folders that were listed, by escaped path, and what they were just before.
+    /// The details, if requested.
+    pub(in crate::workspace) detailed: Option<Box<DetailedWalk>>,
+    /// The folders that were listed, by escaped path, and their metadata just before.
     pub(super) folders: Vec<(String, FileStat)>,
     /// When the walk began.
     pub(super) begun: i128,
 }
 
-/// What a walk notes of a place beside its files. Paths are escaped where they must be found again, whatever their
-/// bytes.
+/// The reason why a walk notes a place. Paths are escaped if they are used to open the place again, since they can
+/// have any bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::workspace) enum PlaceKind {
-    /// A folder that could not be read, or an entry that could not be looked at, as text.
+    /// A folder that could not be read, or an entry that could not be inspected, as text.
     Unreadable,
-    /// A folder that could not be read, or of which nothing could be looked at, escaped.
+    /// A folder that could not be read, or none of whose entries could be inspected, escaped.
     Closed,
-    /// A folder that holds a `.git` of whatever sort, outside of ignored folders, escaped.
+    /// A folder that contains a `.git` file or folder, outside ignored folders, escaped.
     Repository,
     /// A folder that git could take for a repository itself, escaped.
     Bare,
-    /// A regular file with a set-user-ID or set-group-ID bit, outside of ignored folders, escaped.
+    /// A regular file with a set-user-ID or set-group-ID bit, outside ignored folders, escaped.
     SetId,
-    /// A folder that was left out because rules say so, escaped.
+    /// A folder that ignore rules left out, escaped.
     Ignored,
-    /// A single file that was left out and holds secrets by its nature, as text.
+    /// A single ignored file whose name suggests that it contains secrets, as text.
     IgnoredSecret,
 }
 
 impl Count {
-    /// Nothing, and that is all.
+    /// No files, counted completely.
     pub const NONE: Self = Self { files: 0, bytes: 0, is_whole: true };
-    /// Nobody has counted.
+    /// Not counted.
     pub const UNKNOWN: Self = Self { files: 0, bytes: 0, is_whole: false };
 
-    /// One more file.
-    pub fn file(&mut self, bytes: u64) {
+    /// Adds a file.
+    pub fn add_file(&mut self, bytes: u64) {
         self.files += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Both together.
+    /// Adds another count.
     pub fn add(&mut self, other: Self) {
         self.files = self.files.saturating_add(other.files);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -83,8 +82,9 @@ impl Default for Count {
     }
 }
 
+/// A file whose path is a range of [`Walk::names`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct PackedFile {
     start: u32,
     end: u32,
     size: u64,
@@ -94,11 +94,11 @@ pub(super) struct Entry {
 /// One file of a [`Walk`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed<'a> {
-    /// Its path from the root, `/` between components.
+    /// Its path from the root, with `/` between components.
     pub path: &'a str,
     /// Its size in bytes.
     pub size: u64,
-    /// What it is.
+    /// Whether it is a regular file, a link or something else.
     pub kind: EntryKind,
 }
 
@@ -108,21 +108,20 @@ impl Walk {
         self.entries.iter().map(|e| Listed { path: self.path(e), size: e.size, kind: e.kind })
     }
 
-    /// The file of that number, in the order of [`Walk::files`].
+    /// File `n` in the order of [`Walk::files`].
     pub(in super::super) fn file(&self, n: usize) -> Listed<'_> {
         let entry = &self.entries[n];
         Listed { path: self.path(entry), size: entry.size, kind: entry.kind }
     }
 
-    /// The number of the file of that path among these.
+    /// The number of the file with this path, searched in a range.
     pub(in super::super) fn find(&self, path: &str, files: Range<usize>) -> Option<usize> {
         let end = files.end;
         let at = self.first(files, |one| one < path);
         (at < end && self.file(at).path == path).then_some(at)
     }
 
-    /// The number of the first file of `range` whose path is not `before` what is looked for, or the
-    /// end of the range.
+    /// The number of the first file of `range` for whose path `before` is false, or the end of the range.
     pub(in super::super) fn first(
         &self,
         range: Range<usize>,
@@ -136,20 +135,20 @@ impl Walk {
         self.places(PlaceKind::Unreadable)
     }
 
-    /// The files that were left out singly and hold secrets by their nature, by path, sorted: ignored is what holds
-    /// them most often.
+    /// The paths of single ignored files whose names suggest that they contain secrets, sorted. Files with secrets
+    /// are usually ignored.
     pub fn ignored_secrets(&self) -> impl Iterator<Item = &str> {
         self.places(PlaceKind::IgnoredSecret)
     }
 
-    /// What was noted of other places, sorted.
+    /// The places noted for a reason, sorted.
     pub(in super::super) fn places(&self, kind: PlaceKind) -> impl Iterator<Item = &str> {
         let places = self.places.range((kind, String::new())..);
         places.take_while(move |(other, _)| *other == kind).map(|(_, path)| path.as_str())
     }
 
-    /// The folders whose settings git obeys: those with a `.git`, and those that it could take for repositories.
-    pub(in super::super) fn obeyed(&self) -> impl Iterator<Item = &str> {
+    /// The folders whose settings git follows: those with a `.git`, and those that it could take for repositories.
+    pub(in super::super) fn git_folders(&self) -> impl Iterator<Item = &str> {
         self.places(PlaceKind::Repository).chain(self.places(PlaceKind::Bare))
     }
 
@@ -157,8 +156,8 @@ impl Walk {
         self.places.insert((kind, path.trim_end_matches('/').to_owned()));
     }
 
-    /// Whether another walk would meet the same names: no folder has changed since, and none can have changed
-    /// unseen while it was listed.
+    /// Whether another walk would find the same names: no folder has changed since, or changed unnoticed while it
+    /// was listed.
     pub(in super::super) fn is_current(&self, workspace: &Workspace) -> bool {
         let Ok(root) = Handle::root(&workspace.root) else { return false };
         let is_as_it_was = |(path, then): &(String, FileStat)| {
@@ -169,19 +168,14 @@ impl Walk {
         self.places(PlaceKind::Closed).next().is_none() && self.folders.iter().all(is_as_it_was)
     }
 
-    /// The rules that leave something out, by folder.
-    pub(in super::super) fn rules(&self) -> &BTreeMap<String, u64> {
-        &self.rules
-    }
-
-    /// A walk of files that are given, for previews and tests.
+    /// A walk with the given paths and sizes, for previews and tests.
     pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Self {
         let file = |(path, size): (&str, u64)| (path.to_owned(), size, EntryKind::File);
-        Self::told(files.into_iter().map(file), Vec::new())
+        Self::from_files(files.into_iter().map(file), Vec::new())
     }
 
-    /// What another machine tells of its files, and of folders that cannot be read.
-    pub fn told(
+    /// A walk with the given files and unreadable folders, for example those of a guest.
+    pub fn from_files(
         files: impl IntoIterator<Item = (String, u64, EntryKind)>,
         unreadable: Vec<String>,
     ) -> Self {
@@ -194,33 +188,28 @@ impl Walk {
         walk
     }
 
-    /// The same, where this is known of what was left out; `files` are those beside `folders`.
+    /// Adds the counts of what was left out: single files, and folders.
     #[must_use]
-    pub fn leaving_out(mut self, files: Count, mut folders: Vec<LeftOut>) -> Self {
+    pub fn with_left_out(mut self, files: Count, mut folders: Vec<LeftOut>) -> Self {
         folders.sort_unstable_by(|a, b| a.folder.cmp(&b.folder));
         (self.ignored_files, self.left_out) = (files, folders);
         self
     }
 
-    /// What was looked at closely, if that was asked for.
-    pub(in super::super) fn take_detailed(&mut self) -> Option<Box<DetailedWalk>> {
-        self.detailed.take()
-    }
-
-    /// The files that were left out singly, not with a folder.
+    /// The number and size of files that were left out singly, not with a folder.
     pub fn ignored_files(&self) -> Count {
         self.ignored_files
     }
 
-    /// The folders that were left out and looked into (see [`Workspace::count_ignored`]), sorted.
+    /// The folders that were left out and counted (see [`Workspace::count_ignored`]), sorted.
     ///
     /// [`Workspace::count_ignored`]: super::super::Workspace::count_ignored
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
 
-    /// Lists a file too that was left out with its folder. One that is listed stays as it is.
-    pub fn list_too(&mut self, path: &str, size: u64) {
+    /// Adds a file that was left out with its folder, unless it is already listed.
+    pub fn add_file(&mut self, path: &str, size: u64) {
         let Err(at) = self.entries.binary_search_by(|e| self.path(e).cmp(path)) else { return };
         let before = self.entries.len();
         self.push("", path, size, EntryKind::File);
@@ -229,7 +218,7 @@ impl Walk {
         }
     }
 
-    fn path(&self, entry: &Entry) -> &str {
+    fn path(&self, entry: &PackedFile) -> &str {
         &self.names[entry.start as usize..entry.end as usize]
     }
 
@@ -239,45 +228,46 @@ impl Walk {
         self.names.push_str(name);
         // 4 GiB of names is more than any listing could use.
         if let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(self.names.len())) {
-            self.entries.push(Entry { start, end, size, kind });
+            self.entries.push(PackedFile { start, end, size, kind });
         } else {
             self.names.truncate(start);
         }
     }
 
-    /// Notes that an entry of a folder cannot be looked at; without a name, that none of them can.
-    pub(super) fn cannot_look(&mut self, folder: &str, name: &[u8]) {
+    /// Notes that an entry of a folder cannot be inspected; with an empty name, that no entry can.
+    pub(super) fn note_unreadable(&mut self, folder: &str, name: &[u8]) {
         let place = format!("{folder}{}", escaped(name));
-        let told = if place.is_empty() { ".".to_owned() } else { shown(&place) };
-        self.places.insert((PlaceKind::Unreadable, told));
+        let path = if place.is_empty() { ".".to_owned() } else { shown(&place) };
+        self.places.insert((PlaceKind::Unreadable, path));
         if name.is_empty() {
             self.note(PlaceKind::Closed, &place);
         }
-        if let Some(close) = &mut self.detailed {
-            close.unreadable.insert(place);
+        if let Some(detailed) = &mut self.detailed {
+            detailed.unreadable.insert(place);
         }
     }
 
     pub(super) fn sort(&mut self) {
         let names = &self.names;
-        let path = |e: &Entry| &names.as_bytes()[e.start as usize..e.end as usize];
-        // Of two walks that are sorted each, this takes one pass.
+        let path = |e: &PackedFile| &names.as_bytes()[e.start as usize..e.end as usize];
+        // After a merge of two sorted walks, this takes one pass.
         self.entries.sort_by(|a, b| path(a).cmp(path(b)));
     }
 
-    /// Both walks as one, sorted.
+    /// Merges two walks into one, sorted.
     pub(super) fn merged(mut self, mut other: Self) -> Self {
         self.places.append(&mut other.places);
         self.rules.append(&mut other.rules);
         self.folders.append(&mut other.folders);
         self.left_out.append(&mut other.left_out);
         self.ignored_files.add(other.ignored_files);
-        if let (Some(close), Some(other)) = (&mut self.detailed, other.detailed.take()) {
-            close.append(*other);
+        if let (Some(detailed), Some(other)) = (&mut self.detailed, other.detailed.take()) {
+            detailed.append(*other);
         }
         if let Ok(offset) = u32::try_from(self.names.len()) {
             self.names.push_str(&other.names);
-            let moved = |e: Entry| Entry { start: e.start + offset, end: e.end + offset, ..e };
+            let moved =
+                |e: PackedFile| PackedFile { start: e.start + offset, end: e.end + offset, ..e };
             self.entries.extend(other.entries.into_iter().map(moved));
         }
         self.sort();

@@ -1,4 +1,4 @@
-//! An open folder: what is in it, and what that is, each relative to its handle and never through a link.
+//! An open folder, whose entries are listed and inspected relative to its handle and never through a link.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -13,7 +13,7 @@ use super::EntryKind;
 use super::detailed::FileStat;
 use super::ignoring::SIZE_LIMIT;
 
-/// The entries of a folder, with their type where the file system tells it.
+/// The entries of a folder, with their types if the file system reports them.
 pub(in crate::workspace) type Entries = Vec<(Vec<u8>, FileType)>;
 
 /// An open folder.
@@ -24,7 +24,7 @@ impl Handle {
         open(root, c".").map(Self)
     }
 
-    /// A folder in this one; fails on a link.
+    /// Opens a folder in this one. Fails for a link.
     pub(in crate::workspace) fn child(&self, name: &[u8]) -> io::Result<Self> {
         open(&self.0, &CString::new(name)?).map(Self)
     }
@@ -36,7 +36,7 @@ impl Handle {
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
-    /// Reads a file, a little more than [`SIZE_LIMIT`] where it is longer.
+    /// Reads a file, up to [`SIZE_LIMIT`] bytes and one more.
     pub(in crate::workspace) fn read_small(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.open_regular(name)?.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
@@ -55,13 +55,13 @@ fn open(folder: impl AsFd, name: &std::ffi::CStr) -> io::Result<OwnedFd> {
     Ok(openat(folder, name, flags, Mode::empty())?)
 }
 
-/// Whether an entry is a folder, or the file system does not tell.
+/// Whether an entry is a folder, or the file system does not report its type.
 pub(in crate::workspace) fn may_be_folder(kind: FileType) -> bool {
     matches!(kind, FileType::Directory | FileType::Unknown)
 }
 
 impl Handle {
-    /// What is in it, up to so many entries. The buffer is used where the system fills one.
+    /// Lists up to `limit` entries. Linux fills the spare capacity of the buffer; other systems do not use it.
     #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
     pub(in crate::workspace) fn entries(
         &self,
@@ -86,9 +86,9 @@ impl Handle {
         Ok(entries)
     }
 
-    /// What an entry is (None: a folder), its size, and all that tells whether it is as it was. What the system
-    /// remembers of a file on another machine may be old, and is cheap; where this decides whether the file is read
-    /// again, `is_fresh` has it asked as `stat` asks.
+    /// The type of an entry (None: a folder), its size and its metadata. The metadata of a file on a network file
+    /// system can be cached, which is cheap but may be outdated. If it decides whether the file is read again, use
+    /// `is_fresh`, which asks as `stat` does.
     #[cfg(target_os = "linux")]
     pub(in crate::workspace) fn stat(
         &self,
@@ -117,7 +117,7 @@ impl Handle {
         Ok((kind, found.stx_size, facts))
     }
 
-    /// The same with what other systems have in common.
+    /// The same for other systems.
     #[cfg(not(target_os = "linux"))]
     pub(in crate::workspace) fn stat(
         &self,

@@ -1,6 +1,6 @@
-//! Which files a listing leaves out: `.gitignore`, `.ignore` and `.deaddropignore`, in any folder
-//! of the workspace (never above it), with or without a git repository. They bound what is listed,
-//! never what may be read. How many rules there are is bounded, since each costs time and memory.
+//! Ignore rules: `.gitignore`, `.ignore` and `.deaddropignore`, in any folder of the workspace (never above it), with
+//! or without a git repository. They limit what is listed, not what may be read. The number of rules is limited, since
+//! each costs time and memory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder, Glob};
 
-/// The files that hold rules; a later one has the last word.
+/// The files that contain rules. A later one takes precedence.
 pub(crate) const FILES: [&str; 3] = [".gitignore", ".ignore", ".deaddropignore"];
 
-/// Of a longer file only so many of its first bytes count, as whole lines.
+/// How many bytes of an ignore file are used at most, in whole lines.
 pub(crate) const SIZE_LIMIT: u64 = 64 << 10;
 
-/// How many more rules a walk may take. A line costs one, and one for every 64 bytes.
+/// How many more rules a walk accepts. A line costs 1, plus 1 for every 64 bytes.
 pub(crate) struct Budget(AtomicUsize);
 
 impl Budget {
@@ -29,7 +29,7 @@ impl Budget {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Pays for a line if there is enough left; else nothing more can be had.
+    /// Pays for a line if there is enough left; otherwise spends what is left.
     fn pay(&self, line: &str) -> bool {
         let price = 1 + line.len() / 64;
         let less = |left: usize| Some(left.saturating_sub(price));
@@ -38,40 +38,38 @@ impl Budget {
     }
 }
 
-/// So many folders on the way down may have rules of their own; those of further ones do not count.
+/// The most nested folders whose rules are used. Those of deeper folders are not.
 const LEVELS: usize = 100;
-/// How much longer a path may be than that of the folder whose rules it is held against, in bytes: so long are the
-/// longest that git can open.
+/// The longest path, relative to the folder of the rules, that is matched, in bytes. Git cannot open longer ones.
 const LONGEST: usize = 4 << 10;
 
-/// The rules that stand in one folder, and those of the folders above it.
+/// The ignore rules of one folder, and those of the folders above it.
 ///
-/// A chain of nested folders with rules in each would take quadratic time, since what is in the last is held
-/// against the rules of all. So the number of levels is bounded, and most rules are about names alone: they
-/// are not held against paths, which grow with the depth.
-pub(crate) struct Rules {
-    /// How long the path of the folder is, with the `/` at its end.
+/// In a chain of nested folders with rules in each, matching would take quadratic time, since entries of the last are
+/// matched against all rules. So the number of levels is limited, and rules about names, which are the most, are not
+/// matched against paths, which grow with the depth.
+pub(crate) struct IgnoreRules {
+    /// The length of the folder's path, including the `/` at its end.
     at: usize,
     /// The rules without a `/`, which are about names.
     by_name: Gitignore,
-    /// All of them, where some are about paths; and how many folders down these reach at the most.
+    /// All rules, if some are about paths, and how many folders down those apply at most.
     by_path: Option<(Gitignore, usize)>,
-    /// Of their text.
+    /// A digest of the ignore files.
     pub(super) digest: u64,
-    above: Option<Arc<Rules>>,
-    /// How many folders have rules, this one and above it.
+    above: Option<Arc<IgnoreRules>>,
+    /// How many folders have rules: this one and those above it.
     levels: usize,
 }
 
-/// The rules of a folder that has some of its own, found by the `names` of what is in it. `read` gives
-/// the contents of a file in it.
+/// The rules of a folder, or None if it has no ignore files. `names` are its entries, and `read` reads a file in it.
 pub(crate) fn here<'a>(
     prefix: &str,
-    above: Option<&Arc<Rules>>,
+    above: Option<&Arc<IgnoreRules>>,
     mut names: impl Iterator<Item = &'a [u8]>,
     budget: &Budget,
     read: impl Fn(&[u8]) -> io::Result<Vec<u8>>,
-) -> Option<Arc<Rules>> {
+) -> Option<Arc<IgnoreRules>> {
     let levels = above.map_or(0, |above| above.levels) + 1;
     if levels > LEVELS || !names.any(|name| FILES.iter().any(|file| file.as_bytes() == name)) {
         return None;
@@ -90,7 +88,7 @@ pub(crate) fn here<'a>(
     let compiled = |is_wanted: &dyn Fn(&str) -> bool| {
         let mut builder = GitignoreBuilder::new("");
         for line in lines.iter().filter(|line| is_wanted(line)) {
-            // A pattern that cannot be read ignores nothing, as in git.
+            // An invalid pattern ignores nothing, as in git.
             let _ = builder.add_line(None, line);
         }
         builder.build().ok()
@@ -102,10 +100,10 @@ pub(crate) fn here<'a>(
         reach => Some((compiled(&|_| true)?, reach)),
     };
     let (at, above, digest) = (prefix.len(), above.cloned(), digest.finish());
-    Some(Arc::new(Rules { at, by_name, by_path, digest, above, levels }))
+    Some(Arc::new(IgnoreRules { at, by_name, by_path, digest, above, levels }))
 }
 
-/// How many folders down a rule about paths reaches at the most; 0 of one that is about names, at any depth.
+/// How many folders down a rule about paths applies at most; 0 for a rule about names, which applies at any depth.
 fn reach(line: &str) -> usize {
     let line = line.trim_end();
     if line.starts_with('#') {
@@ -131,8 +129,8 @@ pub(crate) fn first_lines(bytes: &[u8]) -> &[u8] {
     }
 }
 
-impl Rules {
-    /// Whether the entry `name` of the folder `prefix` is left out; the nearest rules decide.
+impl IgnoreRules {
+    /// Whether the entry `name` of the folder `prefix` is ignored. The nearest rules decide.
     pub(crate) fn ignores(&self, prefix: &str, name: &str, is_folder: bool) -> bool {
         let mut rules = Some(self);
         while let Some(these) = rules {
@@ -145,7 +143,7 @@ impl Rules {
         false
     }
 
-    /// What these rules alone say of it.
+    /// Matches an entry against the rules of this folder only.
     fn matched(&self, prefix: &str, name: &str, is_folder: bool) -> Match<&Glob> {
         let between = &prefix[self.at..];
         if let Some((by_path, reach)) = &self.by_path

@@ -1,7 +1,7 @@
-//! One walk of the workspace: every file that is not ignored, with its size, sorted by path.
+//! Walks the workspace: lists every file that is not ignored, with its size, sorted by path.
 //!
-//! Folders are opened relative to their parent's handle and never through a link. A second thread
-//! joins in where there are enough files to pay for it.
+//! Folders are opened relative to their parent's handle and never through a link. A second thread helps if there are
+//! many files.
 
 mod counting;
 pub(super) mod detailed;
@@ -25,14 +25,13 @@ use crate::error::{Error, Result};
 use crate::protocol::RelPath;
 use crate::secrets;
 use crate::settings::is_repository;
-pub(super) use counting::count;
 use detailed::{FileStat, IgnoreSource, WalkEntry};
 pub(super) use found::PlaceKind;
 pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
 pub(super) use handle::{FileType, Handle, may_be_folder};
-use ignoring::{Budget, Rules};
+use ignoring::{Budget, IgnoreRules};
 
-/// From so many files on a second thread pays.
+/// The number of files from which a second thread is faster.
 const PARALLEL_FROM: usize = 5_000;
 
 /// A folder still to be walked.
@@ -41,40 +40,41 @@ struct WalkJob {
     name: Vec<u8>,
     /// Its escaped path with a `/` at the end.
     path: String,
-    rules: Option<Arc<Rules>>,
+    rules: Option<Arc<IgnoreRules>>,
 }
 
-/// The folders still to be walked, last in first out: so few handles are open at a time.
+/// The folders still to be walked, last in first out, so that few handles are open at a time.
 struct Queue {
+    /// The waiting jobs, and how many are being carried out.
     jobs: Mutex<(Vec<WalkJob>, usize)>,
     changed: Condvar,
 }
 
-/// Lists every file, also those that rules leave out.
+/// Lists every file, including ignored ones.
 pub(in crate::workspace) fn walk_all(workspace: &Workspace) -> Result<Walk> {
     walk(workspace, Some(&IgnoreSource::Given(BTreeMap::new())), None)
 }
 
-/// Lists every file that these rules do not leave out, looking closely at each.
+/// Lists every file that these rules do not ignore, with its metadata.
 pub(in crate::workspace) fn detailed_walk(
     workspace: &Workspace,
-    by: &IgnoreSource,
+    rules: &IgnoreSource,
 ) -> Result<Walk> {
-    walk(workspace, Some(by), None)
+    walk(workspace, Some(rules), None)
 }
 
-/// Lists every file that is not ignored; with `wanted` those alone whose names are: of the others nothing more is
-/// asked than what folders hold.
+/// Lists every file that is not ignored. With `wanted`, lists only files whose name it accepts, and does not inspect
+/// the others. With `ignore_source`, uses its rules and collects details.
 pub(super) fn walk(
     workspace: &Workspace,
-    by: Option<&IgnoreSource>,
+    ignore_source: Option<&IgnoreSource>,
     wanted: Option<fn(&str) -> bool>,
 ) -> Result<Walk> {
     let (begun, since_1970) = (Instant::now(), detailed::now());
     let root = Handle::root(&workspace.root).map_err(|e| Error::io("list", &workspace.path, e))?;
     let queue = Queue { jobs: Mutex::new((Vec::new(), 1)), changed: Condvar::new() };
-    let walker =
-        Walker { queue: &queue, state: &workspace.state, budget: Budget::new(), by, wanted };
+    let (state, budget) = (&*workspace.state, Budget::new());
+    let walker = Walker { queue: &queue, state, budget, ignore_source, wanted };
     let walk = thread::scope(|scope| {
         let mut mine = walker.begin();
         let mut buffer = Vec::with_capacity(32 << 10);
@@ -86,7 +86,7 @@ pub(super) fn walk(
             queue.done();
             if !tried && mine.entries.len() > PARALLEL_FROM {
                 tried = true;
-                // Where no thread can be made, this one goes on by itself.
+                // If no thread can be created, this one continues alone.
                 helper = thread::Builder::new().spawn_scoped(scope, || walker.help()).ok();
             }
         }
@@ -106,7 +106,7 @@ impl Queue {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next folder; waits while another thread may still find some. None when all is done.
+    /// The next folder. Waits while the other thread may still find some. None at the end.
     fn next(&self) -> Option<WalkJob> {
         let mut queue = self.lock();
         loop {
@@ -129,7 +129,7 @@ impl Queue {
         }
     }
 
-    /// One folder is finished.
+    /// Marks one folder as finished.
     fn done(&self) {
         let mut queue = self.lock();
         queue.1 -= 1;
@@ -143,15 +143,15 @@ struct Walker<'a> {
     queue: &'a Queue,
     state: &'a [RelPath],
     budget: Budget,
-    /// By which rules each entry is looked at closely; None where names and sizes are enough.
-    by: Option<&'a IgnoreSource>,
-    /// Which names of files are wanted; None where all are.
+    /// The rules of a detailed walk; None if names and sizes are enough.
+    ignore_source: Option<&'a IgnoreSource>,
+    /// Accepts the names of wanted files; None if all are wanted.
     wanted: Option<fn(&str) -> bool>,
 }
 
 impl Walker<'_> {
     fn begin(&self) -> Walk {
-        let detailed = self.by.map(|_| Box::default());
+        let detailed = self.ignore_source.map(|_| Box::default());
         Walk { detailed, ..Walk::default() }
     }
 
@@ -171,7 +171,7 @@ impl Walker<'_> {
             Ok(handle) => {
                 self.folder(&Arc::new(handle), &job.path, job.rules.as_ref(), walk, buffer);
             }
-            Err(_) => walk.cannot_look(&job.path, b""),
+            Err(_) => walk.note_unreadable(&job.path, b""),
         }
     }
 
@@ -179,29 +179,29 @@ impl Walker<'_> {
         &self,
         handle: &Arc<Handle>,
         exact: &str,
-        rules: Option<&Arc<Rules>>,
+        rules: Option<&Arc<IgnoreRules>>,
         walk: &mut Walk,
         buffer: &mut Vec<u8>,
     ) {
         let before = handle.stat(b".", true).map(|(_, _, stat)| stat);
         walk.folders.push((exact.trim_end_matches('/').to_owned(), before.unwrap_or_default()));
         let Ok(entries) = handle.entries(buffer, usize::MAX) else {
-            walk.cannot_look(exact, b"");
+            walk.note_unreadable(exact, b"");
             return;
         };
         let text = if exact.contains('%') { shown(exact).into() } else { Cow::Borrowed(exact) };
         let prefix = &*text;
-        // Where case does not count, `head` is one too.
-        let stands =
+        // On a case-insensitive file system, `head` counts as `HEAD`.
+        let contains =
             |part: &str| entries.iter().any(|(name, _)| name.eq_ignore_ascii_case(part.as_bytes()));
-        if is_repository(stands) {
+        if is_repository(contains) {
             walk.note(PlaceKind::Bare, exact);
         }
         let mut names = entries.iter().map(|(name, _)| name.as_slice());
         let read = |name: &[u8]| handle.read_small(name);
-        let own = match (self.by, &mut walk.detailed) {
-            (Some(by), Some(close)) => {
-                let texts = close.rules_of(by, exact, names, read);
+        let own = match (self.ignore_source, &mut walk.detailed) {
+            (Some(source), Some(detailed)) => {
+                let texts = detailed.rules_of(source, exact, names, read);
                 let names = texts.keys().map(String::as_bytes);
                 ignoring::here(prefix, rules, names, &self.budget, |name| given(&texts, name))
             }
@@ -213,7 +213,7 @@ impl Walker<'_> {
         let is_recorded = !prefix.split('/').any(|name| is_by_product(name, true));
         let mut folders = Vec::new();
         for (name, kind) in &entries {
-            // Where case does not count, `.GIT` is one too; it is listed all the same.
+            // On a case-insensitive file system, `.GIT` is a repository, too; it is still listed.
             if name.eq_ignore_ascii_case(b".git") {
                 walk.note(PlaceKind::Repository, exact);
             }
@@ -231,19 +231,19 @@ impl Walker<'_> {
                     continue;
                 }
             }
-            let looked = match &walk.detailed {
-                // Of a folder no more is needed.
+            let stat = match &walk.detailed {
+                // Without details, the type of a folder is enough.
                 None if *kind == FileType::Directory => Ok((None, 0, FileStat::default())),
                 _ => handle.stat(name, walk.detailed.is_some()),
             };
-            let (kind, size, facts) = match looked {
-                Ok(looked) => looked,
+            let (kind, size, facts) = match stat {
+                Ok(stat) => stat,
                 Err(e) => {
-                    // Where one cannot be looked at for want of rights, none can: the folder is told.
+                    // If permission is denied for one entry, it is for all: report the folder.
                     match e.kind() {
                         ErrorKind::NotFound => {}
-                        ErrorKind::PermissionDenied => walk.cannot_look(exact, b""),
-                        _ => walk.cannot_look(exact, name),
+                        ErrorKind::PermissionDenied => walk.note_unreadable(exact, b""),
+                        _ => walk.note_unreadable(exact, name),
                     }
                     continue;
                 }
@@ -257,16 +257,16 @@ impl Walker<'_> {
             }
             let is_left_out =
                 rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none()));
-            if let (true, Some(close)) = (is_recorded, &mut walk.detailed) {
+            if let (true, Some(detailed)) = (is_recorded, &mut walk.detailed) {
                 let is_met = !is_left_out && !is_by_product(&text, kind.is_none());
-                let entries = if is_met { &mut close.met } else { &mut close.left_out };
+                let entries = if is_met { &mut detailed.met } else { &mut detailed.left_out };
                 entries.push(WalkEntry { path: place(), kind, size, facts });
             }
             if is_left_out {
                 match kind {
                     None => walk.note(PlaceKind::Ignored, &place()),
                     Some(kind) => {
-                        walk.ignored_files.file(size);
+                        walk.ignored_files.add_file(size);
                         if kind == EntryKind::File && secrets::is_secret_text_file(&text) {
                             walk.note(PlaceKind::IgnoredSecret, &format!("{prefix}{text}"));
                         }
@@ -289,7 +289,7 @@ impl Walker<'_> {
     }
 }
 
-/// A file of rules that is given.
+/// The text of an ignore file, from given texts.
 fn given(texts: &BTreeMap<String, String>, name: &[u8]) -> std::io::Result<Vec<u8>> {
     let text = std::str::from_utf8(name).ok().and_then(|name| texts.get(name));
     text.map(|text| text.clone().into_bytes()).ok_or_else(|| std::io::ErrorKind::NotFound.into())

@@ -1,5 +1,5 @@
-//! Which files git tracks: read from the index, without git. Where there is none, or it is written in a way that
-//! is not known here, nothing is known.
+//! Reads from git's index, without git, which files git tracks. If there is no index, or its format is unknown, no
+//! files are reported.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -9,24 +9,24 @@ use memchr::memchr;
 use crate::workspace::names::escaped;
 use crate::workspace::{Workspace, open_regular};
 
-/// A longer index is not read.
-const BYTES: u64 = 64 << 20;
-/// The indexes of so many repositories are read.
+/// The size of the largest index that is read, in bytes.
+const MAX_BYTES: u64 = 64 << 20;
+/// The most repositories whose indexes are read.
 pub(in crate::workspace) const REPOSITORIES: usize = 16;
-/// Files that lie deeper are passed over.
-const DEPTH: usize = 200;
+/// Deeper files are skipped.
+const MAX_DEPTH: usize = 200;
 
-/// The index of the repository in that folder, whose path is escaped and ends in `/` but for the root.
+/// The index of the repository in a folder. Its path is escaped and ends in `/`, except for the root.
 fn index(workspace: &Workspace, prefix: &str) -> Option<Vec<u8>> {
     let folder = workspace.folder_at(&format!("{prefix}.git")).ok()?;
     let file = open_regular(&folder, OsStr::new("index")).ok()?;
     let mut bytes = Vec::new();
-    file.take(BYTES + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= BYTES).then_some(bytes)
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= MAX_BYTES).then_some(bytes)
 }
 
-/// Visits the files and links that the repository in that folder tracks, whose path is escaped and ends in `/`
-/// but for the root: by their escaped paths from the workspace's root.
+/// Visits the files and links that the repository in a folder tracks, by their escaped paths from the workspace's
+/// root. The folder's path is escaped and ends in `/`, except for the root.
 pub(in crate::workspace) fn files(
     workspace: &Workspace,
     prefix: &str,
@@ -37,7 +37,7 @@ pub(in crate::workspace) fn files(
         |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.eq_ignore_ascii_case(b".git");
     let is_path = |path: &[u8]| {
         let mut names = path.split(|byte| *byte == b'/');
-        names.clone().count() <= DEPTH && names.all(is_name)
+        names.clone().count() <= MAX_DEPTH && names.all(is_name)
     };
     let mut found = Vec::new();
     let whole = each(&index, |path, mode| {
@@ -48,7 +48,7 @@ pub(in crate::workspace) fn files(
     found.iter().filter(|_| whole.is_some()).for_each(|path| visit(path));
 }
 
-/// Visits the paths of an index, with what each is, as `st_mode` has it. None where it is not known to be whole.
+/// Visits the paths of an index, with the type of each as in `st_mode`. None if the index may be incomplete.
 fn each(index: &[u8], mut visit: impl FnMut(&[u8], u32)) -> Option<()> {
     let number = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
     let version = number(4)?;
@@ -57,9 +57,9 @@ fn each(index: &[u8], mut visit: impl FnMut(&[u8], u32)) -> Option<()> {
     }
     let (mut at, mut path) = (12, Vec::new());
     for _ in 0..number(8)? {
-        // Of an entry: ten numbers of four bytes, the object's name, two bytes of flags.
+        // An entry consists of ten 4-byte numbers, the object ID, 2 bytes of flags, and the path.
         let (mode, flags) = (number(at + 24)?, *index.get(at + 60)?);
-        // Where names of objects are longer than 20 bytes, this is no mode.
+        // If object IDs are longer than 20 bytes, this is not a valid mode.
         if !matches!(mode, 0o100_644 | 0o100_755 | 0o120_000 | 0o160_000 | 0o040_000) {
             return None;
         }
@@ -77,7 +77,7 @@ fn each(index: &[u8], mut visit: impl FnMut(&[u8], u32)) -> Option<()> {
         visit(&path, mode);
         at = if version == 4 { end + 1 } else { at + ((end - at) / 8 + 1) * 8 };
     }
-    // Some of a split index stand in another file.
+    // A split index (extension `link`) has more entries in another file.
     let mut rest = index.get(at..index.len().checked_sub(20)?)?;
     while let Some(head) = rest.get(..8) {
         if &head[..4] == b"link" {
@@ -89,7 +89,7 @@ fn each(index: &[u8], mut visit: impl FnMut(&[u8], u32)) -> Option<()> {
     Some(())
 }
 
-/// A number as version 4 writes it, and where it ends.
+/// Decodes a variable-length number of version 4; returns it and where it ends.
 fn varint(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let mut byte = *bytes.get(at)?;
     let mut value = usize::from(byte & 0x7f);

@@ -35,9 +35,9 @@ fn check_tells_what_a_move_would_do() {
         "edit 'new/c'",
         "File 'a' not found",
         "would list 'new'",
-        "The pattern is no regular expression",
+        "The pattern is not a valid regular expression",
         "would move 'd' to 'e'",
-        "depends on what is moved before",
+        "depends on a move before",
     ] {
         assert!(said.contains(told), "{told}: {said}");
     }

@@ -8,7 +8,7 @@ use deaddrop::clock::Timestamp;
 use deaddrop::daemon::{self, Serve};
 use deaddrop::engine::{Clock, Engine};
 use deaddrop::error::Result;
-use deaddrop::executor::{Executor, Left, PreviewExecutor, WriteAhead};
+use deaddrop::executor::{Executor, InterruptedStep, PreviewExecutor, WriteAhead};
 use deaddrop::outbox::{RenderedOutbox, render};
 use deaddrop::policy::{Grant, Verdict};
 use deaddrop::protocol::{
@@ -21,7 +21,7 @@ use deaddrop::tokens;
 use deaddrop::turn::{self, TurnInput};
 use deaddrop::watch::Stop;
 use deaddrop::workspace::walk::Walk;
-use deaddrop::workspace::{Contents, Look, Workspace, picture};
+use deaddrop::workspace::{Contents, PathFacts, Workspace, overview};
 
 use crate::outbox::budget::{asked_for, environment, outcome, ran, rendered};
 use crate::support::{self, ID};
@@ -44,9 +44,9 @@ fn a_walk_is_sorted_once_however_often_its_outbox_is_cut() {
     let names: Vec<String> = (0..3_000).map(|n| format!("folder{}/file_{n}.py", n % 50)).collect();
     let walk = Walk::of(names.iter().map(|name| (name.as_str(), 7)));
     for limit in [4_000, 8_000, 24_000, 1_000_000] {
-        let before = picture::made();
+        let before = overview::sorted_count();
         let RenderedOutbox { text, .. } = render(&session, &environment(limit), &walk, &files);
-        assert_eq!(picture::made() - before, 1, "for {limit} tokens");
+        assert_eq!(overview::sorted_count() - before, 1, "for {limit} tokens");
         assert!(tokens::count(&text) <= limit, "for {limit} tokens");
     }
 }
@@ -99,20 +99,24 @@ impl Executor for Counting<'_> {
         self.inner.read(path, part)
     }
 
-    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
-        self.inner.look(operation)
+    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>> {
+        self.inner.path_facts(operation)
     }
 
-    fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
-        self.inner.place_of(operation)
+    fn resolved_path(&self, operation: &Operation) -> Result<Option<RelPath>> {
+        self.inner.resolved_path(operation)
     }
 
-    fn standing(&self, operation: &Operation) -> Result<Option<Digest>> {
-        self.inner.standing(operation)
+    fn content_digest(&self, operation: &Operation) -> Result<Option<Digest>> {
+        self.inner.content_digest(operation)
     }
 
-    fn left(&mut self, effect: &Effect, operation: &Operation) -> Result<Left> {
-        self.inner.left(effect, operation)
+    fn inspect_interrupted(
+        &mut self,
+        effect: &Effect,
+        operation: &Operation,
+    ) -> Result<InterruptedStep> {
+        self.inner.inspect_interrupted(effect, operation)
     }
 }
 

@@ -268,7 +268,7 @@ fn a_reply_is_checked_without_the_guest() {
     assert_eq!(told["errorsByKind"], json!({ "path-refused": 1 }));
     assert_eq!(told["files"], Value::Null, "a guest is not looked at");
     let would = told["commands"][0]["summary"].as_str().unwrap();
-    assert!(would.contains("would write 'a' in the guest, which is not looked at"), "{would}");
+    assert!(would.contains("would write 'a' in the guest, which is not asked now"), "{would}");
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn parts_lists_searches_and_moves_are_the_guests() {
     for told in [
         "[OK] LIST_FILES: 1 file in 'out'\n  out/x (7 bytes)\n",
         "[OK] SEARCH: 1 line in 1 file matches 'need+le'\n  src/a.txt:2:needle\n",
-        "[FAILED] SEARCH: The pattern is no regular expression: unclosed group",
+        "[FAILED] SEARCH: The pattern is not a valid regular expression: unclosed group",
         "[OK] MOVE_FILE: Moved 'src/a.txt' to 'new/b.txt'\n",
         "[OK] MOVE_FILE: Moved 'out' to 'new/out' (1 file)\n",
         "to=\"new/out/b.txt\"",
@@ -334,7 +334,7 @@ fn what_a_policy_here_keeps_back_is_not_searched_nor_moved_in_the_guest() {
     assert_eq!(turn.warnings(), ["search"]);
     for told in [
         "  src/a:1:needle\n",
-        "Warning: 1 file not searched: the policy keeps them from being read",
+        "Warning: 1 file not searched: the policy does not allow reading",
         "[FAILED] MOVE_FILE: Path 'src/secret/key' is blocked",
         "[FAILED] MOVE_FILE: Path 'src/secret/a' is blocked",
     ] {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use deaddrop::protocol::jsonrpc::{Done, Method, ResultParams, RpcError, State, StepParams};
 use deaddrop::protocol::{
-    Content, Detail, Ending, Existing, Operation, RelPath, ShellCommand, Warning,
+    Detail, Ending, Existing, Operation, RelPath, ShellCommand, TextOrBytes, Warning,
 };
 use deaddrop::rpc::{Given, Served, Service, Serving};
 use deaddrop::runner::Runner;
@@ -148,7 +148,7 @@ pub fn run(key: &str, command: &str) -> StepParams {
 }
 
 pub fn create(key: &str, path: &str, text: &str) -> StepParams {
-    let (path, content) = (RelPath::parse(path).unwrap(), Content::from(text));
+    let (path, content) = (RelPath::parse(path).unwrap(), TextOrBytes::from(text));
     asked(key, Operation::Create { path, content, existing: Existing::Replace })
 }
 

@@ -7,7 +7,8 @@ use deaddrop::context::Offered;
 use deaddrop::outbox::{Environment, Files, RenderedOutbox, render};
 use deaddrop::protocol::operations::{Encoding, parse_events_message};
 use deaddrop::protocol::{
-    Asked, Capture, Detail, Dialect, Ending, Execution, Failure, Kind, Outcome, Output, RelPath,
+    Asked, Capture, CommandOutput, Detail, Dialect, Ending, Execution, Failure, Kind, Outcome,
+    RelPath,
 };
 use deaddrop::session::{ChangeKind, FileChange, Session, TurnChanges};
 use deaddrop::text::visible;
@@ -53,7 +54,7 @@ pub(crate) fn outcome(kind: Kind, detail: Detail) -> Outcome {
 
 pub(crate) fn ran(command: &str, output: &str, code: i32) -> Outcome {
     let capture = Capture { head: output.to_owned(), ..Capture::default() };
-    let output = Output::Together(capture);
+    let output = CommandOutput::Together(capture);
     let ending = Ending::Exited(code);
     let command = command.to_owned();
     let duration = Duration::ZERO;

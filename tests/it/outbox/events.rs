@@ -8,8 +8,8 @@ use deaddrop::outbox::{self, Environment, Files, render};
 use deaddrop::policy::{Ask, Grant};
 use deaddrop::protocol::operations::{self, Encoding, EventType, Status, parse_events_message};
 use deaddrop::protocol::{
-    Asked, Capture, Detail, Dialect, Digest, Ending, Execution, Failure, FailureKind, Kind,
-    Mistake, Outcome, Output, RelPath, Warning, WarningKind, read,
+    Asked, Capture, CommandOutput, Detail, Dialect, Digest, Ending, Execution, Failure,
+    FailureKind, Kind, Mistake, Outcome, RelPath, Warning, WarningKind, read,
 };
 use deaddrop::session::{Pending, Question, Session};
 use deaddrop::text::is_hazard;
@@ -56,7 +56,7 @@ fn ran(stdout: &str, stderr: &str) -> Detail {
     Detail::Ran(Execution {
         command: "ls".into(),
         ending: Ending::Exited(0),
-        output: Output::Apart { stdout: capture(stdout), stderr: capture(stderr) },
+        output: CommandOutput::Apart { stdout: capture(stdout), stderr: capture(stderr) },
         duration: Duration::from_millis(5),
     })
 }

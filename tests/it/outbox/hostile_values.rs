@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use deaddrop::outbox::{self, Environment, Files, render};
 use deaddrop::protocol::{
-    Capture, Detail, Ending, Execution, Failure, Kind, Outcome, Output, RelPath, Warning,
+    Capture, CommandOutput, Detail, Ending, Execution, Failure, Kind, Outcome, RelPath, Warning,
     WarningKind, tags,
 };
 use deaddrop::session::Session;
@@ -239,7 +239,7 @@ fn detail() -> impl Strategy<Value = Detail> {
     ];
     let ran = (hostile(), ending, hostile(), 0u64..2, hostile()).prop_map(
         |(command, ending, head, left_out, tail)| {
-            let output = Output::Together(Capture::cut(&head, "", left_out, "", &tail));
+            let output = CommandOutput::Together(Capture::cut(&head, "", left_out, "", &tail));
             Detail::Ran(Execution { command, ending, output, duration: Duration::ZERO })
         },
     );

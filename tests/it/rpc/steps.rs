@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use deaddrop::protocol::EntryKind::File;
 use deaddrop::protocol::jsonrpc::{
-    Done, LookParams, Method, ReadParams, ReadResult, RpcError, State, StepParams, VERSION,
+    Done, Method, PathFactsParams, ReadParams, ReadResult, RpcError, State, StepParams, VERSION,
 };
 use deaddrop::protocol::operations::Encoding;
 use deaddrop::protocol::{
@@ -243,7 +243,7 @@ fn a_guest_tells_what_it_is_and_what_it_holds() {
     let files: Vec<_> = walked.files.iter().map(|f| (&*f.0, f.1, f.2)).collect();
     assert_eq!(files, [(".vscode/x.json", 2, File), ("a.bin", 2, File), ("b.txt", 3, File)]);
     let operation = create("k", ".vscode/x.json", "").operation;
-    let look = Method::Look(Box::new(LookParams { operation, standing: true }));
+    let look = Method::PathFacts(Box::new(PathFactsParams { operation, standing: true }));
     let Ok(Given::Looked(looked)) = served.call(look) else { panic!() };
     let look = looked.look.unwrap();
     assert!(look.protected && looked.standing.is_some());

@@ -133,7 +133,7 @@ fn does_as_a_scene_asks() {
     let (mut details, mut noticed) = (Vec::new(), Vec::new());
     for (operation, opens) in deeds.operations {
         details.push(here.perform(&operation, opens, &mut |_| Ok(())).unwrap());
-        noticed.push(here.noticed());
+        noticed.push(here.take_warnings());
     }
     noticed.push(here.finish().unwrap());
     let tier = runner.confinement(&own).tier.to_string();

@@ -28,13 +28,13 @@ fn each_operation_means_what_it_says() {
     let create = |content, existing| Operation::Create { path: path("a/b"), content, existing };
     assert_eq!(
         lowered(r#"{"type": "createFile", "path": "./a/b", "content": "x\n"}"#),
-        create(Content::from("x\n"), Existing::Fail)
+        create(TextOrBytes::from("x\n"), Existing::Fail)
     );
     assert_eq!(
         lowered(
             r#"{"type": "createFile", "path": "a/b", "content": "AP8=", "encoding": "base64", "overwrite": true}"#
         ),
-        create(Content::Bytes { base64: vec![0, 255] }, Existing::Replace)
+        create(TextOrBytes::Bytes { base64: vec![0, 255] }, Existing::Replace)
     );
     assert_eq!(
         lowered(r#"{"type": "readFile", "path": "a", "encoding": "base64"}"#),

@@ -12,8 +12,8 @@ use super::super::{
 };
 use super::validate_event;
 use crate::protocol::{
-    Asked, Asks, Capture, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake,
-    Operation, Outcome, Output, RelPath, ShellCommand, Step, Warning, WarningKind,
+    Asked, Asks, Capture, CommandOutput, Detail, Ending, Execution, Failure, FailureKind, Kind,
+    Mistake, Operation, Outcome, RelPath, ShellCommand, Step, Warning, WarningKind,
 };
 
 fn time(text: &str) -> UtcTime {
@@ -44,7 +44,7 @@ fn told(outcome: &Outcome) -> Value {
 
 fn ran(ending: Ending, stdout: &str, stderr: &str, ms: u64) -> Detail {
     let capture = |text: &str| Capture { head: text.into(), ..Capture::default() };
-    let output = Output::Apart { stdout: capture(stdout), stderr: capture(stderr) };
+    let output = CommandOutput::Apart { stdout: capture(stdout), stderr: capture(stderr) };
     let duration = Duration::from_millis(ms);
     Detail::Ran(Execution { command: "as run".into(), ending, output, duration })
 }
@@ -259,7 +259,7 @@ fn endings_are_told_each_in_its_way() {
         assert!(event.get("exitCode").is_none() && event.get("durationMs").is_none(), "{event}");
         assert!(event["error"].is_string() && event["success"] == false, "{event}");
     }
-    let together = Output::Together(Capture::cut("a", "", 2, "", "b"));
+    let together = CommandOutput::Together(Capture::cut("a", "", 2, "", "b"));
     let Detail::Ran(execution) = ran(Ending::Exited(0), "", "", 1) else { panic!() };
     let detail = Detail::Ran(Execution { output: together, ..execution });
     let event = told(&outcome(Kind::Run, None, "", detail));

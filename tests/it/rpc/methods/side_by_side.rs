@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use deaddrop::protocol::{Capture, Ending, Execution, Output, Streams};
+use deaddrop::protocol::{Capture, CommandOutput, Ending, Execution, Streams};
 use deaddrop::runner::{CommandSpec, Runner};
 use deaddrop::settings::{Sandbox, SandboxMode};
 
@@ -42,8 +42,8 @@ fn runner(base: &Project, mode: SandboxMode, helper: std::path::PathBuf) -> Runn
 
 fn stdout(execution: &Execution) -> &str {
     match &execution.output {
-        Output::Apart { stdout: Capture { head, .. }, .. } => head,
-        Output::Together(_) => panic!("they are kept apart"),
+        CommandOutput::Apart { stdout: Capture { head, .. }, .. } => head,
+        CommandOutput::Together(_) => panic!("they are kept apart"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use deaddrop::policy::Grant;
-use deaddrop::protocol::{Ending, Execution, Operation, Output, ShellCommand, Streams};
+use deaddrop::protocol::{CommandOutput, Ending, Execution, Operation, ShellCommand, Streams};
 use deaddrop::runner::{CommandSpec, Runner};
 use deaddrop::settings::{Sandbox, SandboxMode};
 
@@ -39,7 +39,7 @@ fn apart(command: &str) -> Execution {
 
 /// What stands before the cut, how much was left out, and what stands after it, of each stream.
 fn streams(execution: &Execution) -> [(&str, u64, &str); 2] {
-    let Output::Apart { stdout, stderr } = &execution.output else {
+    let CommandOutput::Apart { stdout, stderr } = &execution.output else {
         panic!("{:?}", execution.output);
     };
     [stdout, stderr].map(|kept| (&*kept.head, kept.left_out, &*kept.tail))

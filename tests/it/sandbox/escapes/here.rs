@@ -5,12 +5,12 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use deaddrop::executor::{Executor, LocalExecutor, Look, PreviewExecutor};
+use deaddrop::executor::{Executor, LocalExecutor, PathFacts, PreviewExecutor};
 use deaddrop::policy::Grant;
 use deaddrop::protocol::operations::Encoding;
 use deaddrop::protocol::{
-    Change, Content, Detail, Digest, Ending, Existing, FailureKind, Operation, Reading, RelPath,
-    ShellCommand,
+    Change, Detail, Digest, Ending, Existing, FailureKind, Operation, Reading, RelPath,
+    ShellCommand, TextOrBytes,
 };
 use deaddrop::runner::Runner;
 use deaddrop::settings::{Sandbox, SandboxMode};
@@ -138,7 +138,7 @@ fn an_operations_place_is_told_with_its_links_resolved() {
     let here = LocalExecutor::new(&scene.workspace, &scene.runner, &scene.own, false, &|| false);
     let mut preview = PreviewExecutor::new(&scene.workspace);
     let told = |operation: &Operation, executor: &dyn Executor| {
-        executor.place_of(operation).unwrap().map(|place| place.to_string())
+        executor.resolved_path(operation).unwrap().map(|place| place.to_string())
     };
     let run = |cwd| Operation::Run(ShellCommand { cwd, ..ShellCommand::new("pwd") });
     for (at, leads) in [
@@ -212,7 +212,7 @@ fn a_file_is_read_in_its_place_whole_or_not_at_all() {
     let now = |at| read(at, Encoding::Utf8);
     let create = Operation::Create {
         path: path("nine"),
-        content: Content::from("é"),
+        content: TextOrBytes::from("é"),
         existing: Existing::Replace,
     };
     let given = |at: &str, content: &str, encoding, size| Detail::Read {
@@ -281,24 +281,27 @@ fn what_is_told_of_a_path_is_so_here_and_in_a_preview() {
             ("out/secret", None, None, false),
             ("state/x", None, None, false),
         ] {
-            let look = Some(Look { real: real.map(path), size, protected, moved: None });
-            assert_eq!(executor.look(&read(at, Encoding::Utf8)).unwrap(), look, "{at}");
+            let look = Some(PathFacts { real: real.map(path), size, protected, moved: None });
+            assert_eq!(executor.path_facts(&read(at, Encoding::Utf8)).unwrap(), look, "{at}");
         }
         let change = Change::Lines { start: 1, end: 1, with: "new\n".to_owned(), seen: None };
         let edit = Operation::Edit { path: path("link/file"), change };
-        assert_eq!(executor.standing(&edit).unwrap(), Some(Digest::of(b"text\n")));
+        assert_eq!(executor.content_digest(&edit).unwrap(), Some(Digest::of(b"text\n")));
         executor.perform(&edit, Grant::default(), &mut |_| Ok(())).unwrap();
-        assert_eq!(executor.standing(&edit).unwrap(), Some(Digest::of(b"new\n")));
-        assert_eq!(executor.look(&edit).unwrap().unwrap().size, Some(4));
+        assert_eq!(executor.content_digest(&edit).unwrap(), Some(Digest::of(b"new\n")));
+        assert_eq!(executor.path_facts(&edit).unwrap().unwrap().size, Some(4));
         let delete = |at: &str| Operation::Delete { path: path(at) };
         assert_eq!(
-            executor.standing(&delete("to-file")).unwrap(),
+            executor.content_digest(&delete("to-file")).unwrap(),
             Some(Digest::of_link(b"sub/file"))
         );
-        assert_eq!(executor.standing(&delete("x")).unwrap(), None);
-        assert_eq!(executor.standing(&Operation::Run(ShellCommand::new("true"))).unwrap(), None);
+        assert_eq!(executor.content_digest(&delete("x")).unwrap(), None);
+        assert_eq!(
+            executor.content_digest(&Operation::Run(ShellCommand::new("true"))).unwrap(),
+            None
+        );
         executor.perform(&delete("sub/file"), Grant::default(), &mut |_| Ok(())).unwrap();
-        assert_eq!(executor.standing(&edit).unwrap(), None);
+        assert_eq!(executor.content_digest(&edit).unwrap(), None);
         let read =
             executor
                 .perform(&read("root/sub/file", Encoding::Utf8), Grant::default(), &mut |_| Ok(()));

@@ -5,7 +5,7 @@ use std::fs;
 
 use deaddrop::policy::Grant;
 use deaddrop::protocol::{
-    Change, Content, Detail, Existing, Operation, RelPath, Replacement, ShellCommand,
+    Change, Detail, Existing, Operation, RelPath, Replacement, ShellCommand, TextOrBytes,
 };
 
 use crate::scene::deeds::Deeds;
@@ -40,7 +40,7 @@ fn path(text: &str) -> RelPath {
 fn create(at: &str, content: &str) -> Operation {
     Operation::Create {
         path: path(at),
-        content: Content::from(content),
+        content: TextOrBytes::from(content),
         existing: Existing::Replace,
     }
 }
@@ -329,7 +329,7 @@ fn a_repository_that_git_no_longer_knows_is_set_right_and_one_in_its_place_put_a
             assert_eq!(done.succeeded(), [true; 2], "{name}: {done:#?}");
             let told = &done.noticed[0];
             assert_eq!(told.len(), 2, "{name}, {breaking}: {done:#?}");
-            let place = format!("git needs '.git/{part}' to know the repository");
+            let place = format!("git recognises the repository by '.git/{part}'");
             assert!(told[0].text.contains(&place), "{name}, {breaking}: {told:?}");
             assert!(
                 told[1].text.contains("'HEAD' makes its folder look like a repository"),

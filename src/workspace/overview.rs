@@ -1,28 +1,30 @@
-//! What of a walk a listing shows: each file stands for itself, or belongs to a folder of build
-//! products that stands as one, or is left out since rules ignore it. Pure, and linear in the files.
+//! Sorts the files of a walk for a listing: each file gets a row, or belongs to a folder of build products that
+//! gets one row, or is left out because rules ignore it. Pure, and linear in the number of files.
 
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::ops::Range;
 
 use super::names::common_prefix;
-use super::products::{fits, is_ignored_product, is_mark, is_marked, is_named_product, signs};
+use super::products::{
+    is_ignored_product, is_marked, is_named_product, is_tool_marker, markers, matches_pattern,
+};
 use super::walk::{Count, Listed, Walk};
 
 thread_local! {
-    static MADE: Cell<usize> = const { Cell::new(0) };
+    static SORTED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How many pictures this thread has made: each looks at every file of its walk.
-pub fn made() -> usize {
-    MADE.get()
+/// How many walks this thread has sorted. Each takes a pass over all files.
+pub fn sorted_count() -> usize {
+    SORTED.get()
 }
 
-/// A walk, sorted into what is listed and what is not.
+/// The files of a walk, sorted into rows.
 #[derive(Debug)]
-pub struct Picture<'w> {
+pub struct Overview<'w> {
     walk: &'w Walk,
-    /// Numbers of files of the walk; from their number on, those of `products`.
+    /// Numbers of files of the walk; higher numbers are those of `products`.
     rows: Vec<usize>,
     products: Vec<Product<'w>>,
     ignored: Count,
@@ -30,10 +32,10 @@ pub struct Picture<'w> {
 
 /// One row of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PictureRow<'w> {
-    /// A file that stands for itself.
+pub enum OverviewRow<'w> {
+    /// A file.
     File(Listed<'w>),
-    /// A folder whose files do not.
+    /// A folder of build products, instead of its files.
     Product(Product<'w>),
 }
 
@@ -42,31 +44,27 @@ pub enum PictureRow<'w> {
 pub struct Product<'w> {
     /// Its path, with a `/` at the end.
     pub folder: &'w str,
-    /// What is in it, listed or not.
+    /// The number and size of its files, including ignored ones.
     pub count: Count,
 }
 
-impl<'w> Picture<'w> {
-    /// The picture of a walk. Files whose path is `touched` stand for themselves also among build
-    /// products.
+impl<'w> Overview<'w> {
+    /// Sorts the files of a walk. `touched` files get a row even if they are build products.
     pub fn of(walk: &'w Walk, touched: &[&str]) -> Self {
-        MADE.set(MADE.get() + 1);
+        SORTED.set(SORTED.get() + 1);
         let all = walk.files().len();
-        let sorter = Sorter { walk, all, marked: marked(walk) };
-        let left_out = |folder: &str| {
-            walk.left_out().binary_search_by(|one| one.folder.as_str().cmp(folder)).is_ok()
-        };
-        let (mut rows, mut found) = (Vec::with_capacity(all), Vec::<Product>::new());
+        let finder = ProductFinder { walk, all, marked: marked(walk) };
+        let (mut rows, mut products) = (Vec::with_capacity(all), Vec::<Product>::new());
         let (mut n, mut folder) = (0, "");
         while n < all {
             let path = walk.file(n).path;
-            let mut from = shared(folder, path);
+            let mut from = shared_folders(folder, path);
             let product = loop {
                 let Some(slash) = memchr::memchr(b'/', &path.as_bytes()[from..]) else {
                     break None;
                 };
                 let (parent, next) = (&path[..from], &path[..=from + slash]);
-                if sorter.is_product(parent, next) || left_out(next) {
+                if finder.is_product(parent, next) || is_left_out(walk, next) {
                     break Some(next);
                 }
                 from = next.len();
@@ -77,14 +75,14 @@ impl<'w> Picture<'w> {
                 n += 1;
                 continue;
             };
-            let files = sorter.below(product, n);
+            let files = finder.below(product, n);
             n = files.end;
-            if left_out(product) {
-                // Nothing of it is in the walk but what was asked for.
+            if is_left_out(walk, product) {
+                // The walk contains only those of its files that were requested.
                 rows.extend(files);
                 continue;
             }
-            rows.push(all + found.len());
+            rows.push(all + products.len());
             let touched = touched.iter().filter(|path| path.starts_with(product));
             let mut touched: Vec<usize> =
                 touched.filter_map(|path| walk.find(path, files.clone())).collect();
@@ -92,20 +90,20 @@ impl<'w> Picture<'w> {
             touched.dedup();
             rows.extend(touched);
             let mut count = Count::NONE;
-            files.for_each(|n| count.file(walk.file(n).size));
-            found.push(Product { folder: product, count });
+            files.for_each(|n| count.add_file(walk.file(n).size));
+            products.push(Product { folder: product, count });
         }
-        let mut picture = Self { walk, rows, products: found, ignored: walk.ignored_files() };
-        picture.leave_out();
-        picture
+        let mut listing = Self { walk, rows, products, ignored: walk.ignored_files() };
+        listing.add_left_out();
+        listing
     }
 
-    /// Sorts in what the walk left out with its folder.
-    fn leave_out(&mut self) {
-        let (all, found) = (self.walk.files().len(), self.products.len());
+    /// Adds the folders that the walk left out.
+    fn add_left_out(&mut self) {
+        let (all, walked) = (self.walk.files().len(), self.products.len());
         for one in self.walk.left_out() {
             let after =
-                self.products[..found].partition_point(|product| *product.folder < *one.folder);
+                self.products[..walked].partition_point(|product| *product.folder < *one.folder);
             match self.products[..after].last_mut() {
                 Some(product) if one.folder.starts_with(product.folder) => {
                     product.count.add(one.count);
@@ -117,8 +115,8 @@ impl<'w> Picture<'w> {
                 _ => self.ignored.add(one.count),
             }
         }
-        if self.products.len() > found {
-            // Two runs that are sorted each: that takes one pass.
+        if self.products.len() > walked {
+            // Both parts are sorted, so this takes one pass.
             let mut rows = std::mem::take(&mut self.rows);
             rows.sort_by(|a, b| self.path_of(*a).cmp(self.path_of(*b)));
             self.rows = rows;
@@ -135,22 +133,22 @@ impl<'w> Picture<'w> {
         self.rows.is_empty()
     }
 
-    /// The row of that number; they are sorted by path.
+    /// Row `n`. The rows are sorted by path.
     ///
     /// # Panics
-    /// There are not so many.
-    pub fn row(&self, n: usize) -> PictureRow<'w> {
+    /// There is no such row.
+    pub fn row(&self, n: usize) -> OverviewRow<'w> {
         let files = self.walk.files().len();
         match self.rows[n] {
-            file if file < files => PictureRow::File(self.walk.file(file)),
-            product => PictureRow::Product(self.products[product - files]),
+            file if file < files => OverviewRow::File(self.walk.file(file)),
+            product => OverviewRow::Product(self.products[product - files]),
         }
     }
 
-    /// The path of that row, of a folder with a `/` at the end.
+    /// The path of row `n`. The path of a folder ends in `/`.
     ///
     /// # Panics
-    /// There are not so many.
+    /// There is no such row.
     pub fn path(&self, n: usize) -> &'w str {
         self.path_of(self.rows[n])
     }
@@ -160,9 +158,9 @@ impl<'w> Picture<'w> {
         if row < files { self.walk.file(row).path } else { self.products[row - files].folder }
     }
 
-    /// The rows below a folder, whose path has a `/` at the end or is empty for the root.
+    /// The rows below a folder, whose path ends in `/` or is empty for the root.
     pub fn below(&self, folder: &str) -> Range<usize> {
-        // What the folder is itself, where it holds build products, is not below it.
+        // The folder's own row, if it contains build products, is not below it.
         let start = self.rows.partition_point(|row| self.path_of(*row) <= folder);
         if folder.is_empty() {
             return 0..self.rows.len();
@@ -170,25 +168,25 @@ impl<'w> Picture<'w> {
         self.end_of(folder, start..self.rows.len())
     }
 
-    /// The rows of `range` that are below a folder, where the first of them is.
+    /// The rows of `range` that are below a folder. The first must be.
     pub fn end_of(&self, folder: &str, range: Range<usize>) -> Range<usize> {
         let rows = &self.rows[range.clone()];
         let below = rows.partition_point(|row| self.path_of(*row).starts_with(folder));
         range.start..range.start + below
     }
 
-    /// The number of the row with that path.
+    /// The number of the row with this path.
     pub fn find(&self, path: &str) -> Option<usize> {
         self.rows.binary_search_by(|row| self.path_of(*row).cmp(path)).ok()
     }
 
-    /// The files that stand for themselves, sorted by path.
+    /// The files with a row of their own, sorted by path.
     pub fn files(&self) -> impl Iterator<Item = Listed<'w>> {
         let files = self.walk.files().len();
         self.rows.iter().filter(move |row| **row < files).map(|row| self.walk.file(*row))
     }
 
-    /// What rules leave out, but for build products.
+    /// The number and size of ignored files that are not build products.
     pub fn ignored(&self) -> Count {
         self.ignored
     }
@@ -199,17 +197,19 @@ impl<'w> Picture<'w> {
     }
 }
 
-/// Whether a walk has left out a file of that path, if there is one, since it is in an ignored folder
-/// of build products.
+/// Whether a walk leaves out files at this path because it is in an ignored folder of build products.
 pub fn is_ignored_product_file(walk: &Walk, path: &str) -> bool {
-    memchr::memchr_iter(b'/', path.as_bytes()).map(|slash| &path[..=slash]).any(|folder| {
-        is_ignored_product(folder)
-            && walk.left_out().binary_search_by(|one| one.folder.as_str().cmp(folder)).is_ok()
-    })
+    let mut folders = memchr::memchr_iter(b'/', path.as_bytes()).map(|slash| &path[..=slash]);
+    folders.any(|folder| is_ignored_product(folder) && is_left_out(walk, folder))
 }
 
-/// How much of `path` is folders that `folder` is in too; the latter ends in `/`, or is empty.
-fn shared(folder: &str, path: &str) -> usize {
+/// Whether a walk left out this folder, whose path ends in `/`.
+fn is_left_out(walk: &Walk, folder: &str) -> bool {
+    walk.left_out().binary_search_by(|one| one.folder.as_str().cmp(folder)).is_ok()
+}
+
+/// The length of the common folders at the beginning of two paths. `folder` ends in `/` or is empty.
+fn shared_folders(folder: &str, path: &str) -> usize {
     if path.starts_with(folder) {
         return folder.len();
     }
@@ -217,11 +217,11 @@ fn shared(folder: &str, path: &str) -> usize {
     memchr::memrchr(b'/', &path.as_bytes()[..same]).map_or(0, |n| n + 1)
 }
 
-/// Folders in which a tool has left its mark, with a `/` at the end.
+/// The folders that contain a tool's marker file, with a `/` at the end.
 fn marked(walk: &Walk) -> HashSet<&str> {
     let mut found = HashSet::new();
     for file in walk.files() {
-        // Nearly all are told apart by their last letter.
+        // The last letter excludes nearly all other files quickly.
         if !file.path.ends_with(['G', 't', 'g']) {
             continue;
         }
@@ -229,51 +229,53 @@ fn marked(walk: &Walk) -> HashSet<&str> {
         let (folder, name) = file.path.split_at(start);
         let has =
             |name: &str| walk.find(&format!("{folder}{name}"), 0..walk.files().len()).is_some();
-        if start > 0 && is_mark(name) && is_marked(folder, name, has) {
+        if start > 0 && is_tool_marker(name) && is_marked(folder, name, has) {
             found.insert(folder);
         }
     }
     found
 }
 
-struct Sorter<'w> {
+/// Recognises folders of build products.
+struct ProductFinder<'w> {
     walk: &'w Walk,
     all: usize,
     marked: HashSet<&'w str>,
 }
 
-impl Sorter<'_> {
-    /// Whether `folder`, which is in `parent`, holds build products; both end in `/` but for the root.
+impl ProductFinder<'_> {
+    /// Whether `folder`, which is in `parent`, contains build products. Both end in `/`, except for the root.
     fn is_product(&self, parent: &str, folder: &str) -> bool {
         let name = &folder[parent.len()..folder.len() - 1];
         is_named_product(name)
             || !self.marked.is_empty() && self.marked.contains(folder)
-            || signs(name).any(|sign| {
-                self.holds_one(parent, &sign.beside) && self.holds_one(folder, &sign.within)
+            || markers(name).any(|marker| {
+                self.contains_any(parent, &marker.beside)
+                    && self.contains_any(folder, &marker.within)
             })
     }
 
-    /// Whether one of the patterns, if there are any, fits something in that folder.
-    fn holds_one(&self, folder: &str, patterns: &[String]) -> bool {
+    /// Whether an entry of the folder matches one of the patterns, or there are no patterns.
+    fn contains_any(&self, folder: &str, patterns: &[String]) -> bool {
         patterns.is_empty()
             || patterns.iter().any(|pattern| {
                 if pattern.contains('*') {
-                    self.names(folder).any(|name| fits(name, pattern))
+                    self.names(folder).any(|name| matches_pattern(name, pattern))
                 } else {
-                    self.holds(&format!("{folder}{pattern}"))
+                    self.contains(&format!("{folder}{pattern}"))
                 }
             })
     }
 
-    /// Whether there is a file or folder of that path.
-    fn holds(&self, path: &str) -> bool {
+    /// Whether there is a file or folder at this path.
+    fn contains(&self, path: &str) -> bool {
         let below = format!("{path}/");
         let at = self.walk.first(0..self.all, |one| *one < *below);
         self.walk.find(path, 0..self.all).is_some()
             || at < self.all && self.walk.file(at).path.starts_with(&below)
     }
 
-    /// The names of what is in a folder.
+    /// The names of a folder's entries.
     fn names(&self, folder: &str) -> impl Iterator<Item = &str> {
         let start = self.walk.first(0..self.all, |path| path < folder);
         let mut rest = self.below(folder, start);
@@ -289,7 +291,7 @@ impl Sorter<'_> {
         })
     }
 
-    /// The files below a folder, of which `first` is the first.
+    /// The files below a folder, beginning with file `first`.
     fn below(&self, folder: &str, first: usize) -> Range<usize> {
         first..self.walk.first(first..self.all, |path| path.starts_with(folder))
     }

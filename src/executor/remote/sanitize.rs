@@ -1,70 +1,69 @@
-//! What a guest says, as far as it can be believed: of the sort that was asked for, no longer than it
-//! may be, and without characters that would mislead a reader.
+//! Sanitizes the answers of a guest: they have the expected kind and a limited length, and contain no characters that
+//! could mislead a reader.
 
 use crate::protocol::jsonrpc::{About, Done, STREAM_LIMIT, WalkResult};
 use crate::protocol::{
-    Capture, Change, Detail, Ending, Excerpt, Failure, FailureKind, Hit, Lines, Operation, Output,
-    Part, Revision, Streams, Warning, WarningKind,
+    Capture, Change, CommandOutput, Detail, Ending, Excerpt, Failure, FailureKind, Hit, LineRange,
+    Operation, Part, Revision, Streams, Warning, WarningKind,
 };
 use crate::text::{count, visible_line};
 use crate::workspace::edit::count_lines;
 use crate::workspace::walk::{Count, Walk};
 
-/// No line of a guest's is longer, in characters.
-const LINE: usize = 2_000;
-/// No more lines are told of what was found.
+/// The longest line, in characters.
+const MAX_LINE: usize = 2_000;
+/// The most lines and bytes of a listing or search.
 const SHOWN_LINES: usize = 1_001;
 const SHOWN_BYTES: usize = 64 << 10;
-/// No more warnings of one step are told.
-const WARNINGS: usize = 100;
-/// No more tools and names are told.
-const ITEMS: usize = 100;
-/// No path of a listing is longer, in bytes: the longest there is, each byte of it shown as U+FFFD.
-const PATH: usize = 3 * 4_096;
-/// No more folders are named that could not be read.
-const FOLDERS: usize = 1_000;
+/// The most warnings of one step.
+const MAX_WARNINGS: usize = 100;
+/// The most tools, and the most protected names.
+const MAX_ITEMS: usize = 100;
+/// The longest path of a listing, in bytes: that of the system, with each byte shown as U+FFFD.
+const MAX_PATH: usize = 3 * 4_096;
+/// The most unreadable folders that are named.
+const MAX_FOLDERS: usize = 1_000;
 
-/// A line as it can be shown.
+/// A line that can be shown.
 pub(super) fn line(text: &str) -> String {
-    let shown: String = text.chars().take(LINE).collect();
+    let shown: String = text.chars().take(MAX_LINE).collect();
     visible_line(&shown).into_owned()
 }
 
-/// A size of which as many as one answer can hold can be summed up.
+/// Limits a size, so that the sum of all sizes in one answer does not overflow.
 pub(super) fn size(size: u64) -> u64 {
     size.min(1 << 40)
 }
 
-/// The numbers of lines that were given, as they can be of these bytes.
-pub(super) fn lines(lines: Lines, bytes: &[u8], part: Part) -> Lines {
+/// Corrects the line numbers of a part to match its bytes.
+pub(super) fn lines(lines: LineRange, bytes: &[u8], part: Part) -> LineRange {
     let given = count_lines(bytes);
     let first = if given == 0 { 0 } else { part.start.unwrap_or(1) };
     let last = (first + given).saturating_sub(1);
     let total = lines.total.clamp(last, usize::MAX >> 1);
     let length = lines.length.map(size);
-    Lines { first, last, total, length, numbered: part.numbered, ..lines }
+    LineRange { first, last, total, length, numbered: part.numbered, ..lines }
 }
 
-/// A listing, without what cannot be the path of a file in a workspace; how many there were of that is
-/// told.
-pub(super) fn walk(told: WalkResult) -> Walk {
-    let WalkResult { mut files, mut unreadable, ignored_files, mut left_out } = told;
+/// A listing without invalid paths, which are counted among the unreadable ones.
+pub(super) fn walk(result: WalkResult) -> Walk {
+    let WalkResult { mut files, mut unreadable, ignored_files, mut left_out } = result;
     let all = files.len();
     files.retain_mut(|(path, bytes, _)| {
         *bytes = size(*bytes);
         is_path(path)
     });
     let folders = unreadable.len();
-    unreadable.truncate(FOLDERS);
+    unreadable.truncate(MAX_FOLDERS);
     for folder in &mut unreadable {
         *folder = line(folder);
     }
-    if folders > FOLDERS {
-        unreadable.push(format!("... and {}", count(folders - FOLDERS, "more folder")));
+    if folders > MAX_FOLDERS {
+        unreadable.push(format!("... and {}", count(folders - MAX_FOLDERS, "more folder")));
     }
     if files.len() < all {
         let left_out = count(all - files.len(), "more file");
-        unreadable.push(format!("... and {left_out} whose paths the guest gives are none"));
+        unreadable.push(format!("... and {left_out} with invalid paths"));
     }
     let counted =
         |of: Count| Count { files: size(of.files), bytes: size(of.bytes), is_whole: of.is_whole };
@@ -72,15 +71,15 @@ pub(super) fn walk(told: WalkResult) -> Walk {
         one.count = counted(one.count);
         one.folder.strip_suffix('/').is_some_and(is_path)
     });
-    Walk::told(files, unreadable).leaving_out(counted(ignored_files), left_out)
+    Walk::from_files(files, unreadable).with_left_out(counted(ignored_files), left_out)
 }
 
-/// Whether a text can be the path of a file in a workspace, whatever its characters are.
+/// Whether a text can be the path of a file in a workspace. Any characters are allowed.
 fn is_path(text: &str) -> bool {
-    text.len() <= PATH && text.split('/').all(|part| !matches!(part, "" | "." | ".."))
+    text.len() <= MAX_PATH && text.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
-/// The lines that something was found to come to, as many as there can be.
+/// Limits the lines of a listing.
 fn lines_shown(shown: &str) -> String {
     let mut kept = String::new();
     for text in shown.lines().take(SHOWN_LINES) {
@@ -93,11 +92,11 @@ fn lines_shown(shown: &str) -> String {
     kept
 }
 
-/// The same of lines that a search found.
+/// Limits the lines of a search.
 fn hits(hits: Vec<Hit>) -> Vec<Hit> {
     let mut bytes = 0;
     let hits = hits.into_iter().take(SHOWN_LINES).filter(|hit| is_path(&hit.path));
-    let hits = hits.map(|hit| Hit { text: line(&hit.text), start: hit.start.min(LINE), ..hit });
+    let hits = hits.map(|hit| Hit { text: line(&hit.text), start: hit.start.min(MAX_LINE), ..hit });
     hits.take_while(|hit| {
         bytes += hit.path.len() + hit.text.len();
         bytes <= 4 * SHOWN_BYTES
@@ -105,17 +104,17 @@ fn hits(hits: Vec<Hit>) -> Vec<Hit> {
     .collect()
 }
 
-/// What a command wrote, as much as is kept of that here.
-fn output(mut output: Output, streams: Streams, limit: usize) -> Output {
+/// Limits the output of a command to the setting of this side.
+fn output(mut output: CommandOutput, streams: Streams, limit: usize) -> CommandOutput {
     let counted = |capture: &mut Capture| capture.left_out = size(capture.left_out);
     match &mut output {
-        Output::Together(capture) => counted(capture),
-        Output::Apart { stdout, stderr } => {
+        CommandOutput::Together(capture) => counted(capture),
+        CommandOutput::Apart { stdout, stderr } => {
             counted(stdout);
             counted(stderr);
         }
     }
-    let is_apart = matches!(output, Output::Apart { .. });
+    let is_apart = matches!(output, CommandOutput::Apart { .. });
     match streams {
         Streams::Apart | Streams::First if is_apart => output.within(STREAM_LIMIT),
         _ => output.within(limit),
@@ -123,7 +122,7 @@ fn output(mut output: Output, streams: Streams, limit: usize) -> Output {
 }
 
 pub(super) fn about(about: About) -> About {
-    let lines = |lines: Vec<String>| lines.iter().take(ITEMS).map(|text| line(text)).collect();
+    let lines = |lines: Vec<String>| lines.iter().take(MAX_ITEMS).map(|text| line(text)).collect();
     About {
         program: line(&about.program),
         system: line(&about.system),
@@ -147,10 +146,10 @@ pub(super) fn failure(failure: Failure) -> Failure {
     }
 }
 
-/// Lines of a file, no more and no longer than deaddrop shows them.
+/// Limits an excerpt to the lines and lengths that deaddrop shows.
 fn excerpt(excerpt: Excerpt) -> Excerpt {
     let lines = excerpt.lines.into_iter().take(Excerpt::LINES);
-    // What is said of a line that was cut has room, too.
+    // A note about the cut may follow the text.
     let cut = |text: String| text.chars().take(Excerpt::LENGTH + 40).collect();
     Excerpt { lines: lines.map(|(number, text)| (number, cut(text))).collect(), ..excerpt }
 }
@@ -158,25 +157,25 @@ fn excerpt(excerpt: Excerpt) -> Excerpt {
 fn revision(revision: Option<Box<Revision>>) -> Option<Box<Revision>> {
     let mut revision = revision?;
     revision.excerpt = excerpt(revision.excerpt);
-    revision.loosely.truncate(WARNINGS);
+    revision.loosely.truncate(MAX_WARNINGS);
     Some(revision)
 }
 
-/// What an operation came to, with what is to be told beside it.
+/// The result of an operation, with its warnings.
 pub(super) fn done(done: Done, operation: &Operation, output_limit: usize) -> Done {
-    // That it does not count is for this side to say.
-    let told = |warning: &Warning| warning.kind != WarningKind::Done;
-    let warnings = done.warnings.into_iter().filter(told).take(WARNINGS);
+    // Only this side decides whether the end of a session counts.
+    let is_allowed = |warning: &Warning| warning.kind != WarningKind::Done;
+    let warnings = done.warnings.into_iter().filter(is_allowed).take(MAX_WARNINGS);
     let warnings = warnings.map(|warning| Warning::new(warning.kind, line(&warning.text)));
     Done { detail: detail(done.detail, operation, output_limit), warnings: warnings.collect() }
 }
 
-/// What an operation came to, if that is something that it can come to.
+/// The result of an operation, if it is possible for that operation.
 fn detail(detail: Detail, operation: &Operation, output_limit: usize) -> Detail {
     match (operation, detail) {
         (operation, Detail::Failed(failed)) => {
             let mut failure = self::failure(failed);
-            // Only an edit by lines can have been of another file than was believed.
+            // Only an edit by lines can fail because the file has changed.
             let by_lines =
                 matches!(operation, Operation::Edit { change: Change::Lines { .. }, .. });
             failure.fresh = failure.fresh.filter(|_| by_lines);
@@ -209,7 +208,7 @@ fn detail(detail: Detail, operation: &Operation, output_limit: usize) -> Detail 
         }
         _ => Failure::new(
             FailureKind::System,
-            "the guest says that it came to something which it cannot come to: look at what it did",
+            "the guest reports a result that this operation cannot have: check what it did",
         )
         .into(),
     }

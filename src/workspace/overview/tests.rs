@@ -4,11 +4,11 @@ use super::*;
 use crate::workspace::walk::LeftOut;
 
 fn rows(walk: &Walk, touched: &[&str]) -> Vec<String> {
-    let picture = Picture::of(walk, touched);
-    (0..picture.len())
-        .map(|n| match picture.row(n) {
-            PictureRow::File(file) => file.path.to_owned(),
-            PictureRow::Product(Product { folder, count }) => format!("{folder} {}", count.files),
+    let overview = Overview::of(walk, touched);
+    (0..overview.len())
+        .map(|n| match overview.row(n) {
+            OverviewRow::File(file) => file.path.to_owned(),
+            OverviewRow::Product(Product { folder, count }) => format!("{folder} {}", count.files),
         })
         .collect()
 }
@@ -88,7 +88,7 @@ fn each_file_is_listed_or_ignored_or_in_one_product() {
         "node_modules/x/y",
         "z/a",
     ];
-    let mut walk = Walk::of(paths.map(|path| (path, 1))).leaving_out(
+    let mut walk = Walk::of(paths.map(|path| (path, 1))).with_left_out(
         Count { files: 2, bytes: 3, is_whole: true },
         vec![left_out("z/dist/"), left_out("data/"), left_out("node_modules/x/out/")],
     );
@@ -96,17 +96,17 @@ fn each_file_is_listed_or_ignored_or_in_one_product() {
     for path in ["z/dist", "data/x", "node_modules/x/z", "y/dist/a"] {
         assert!(!is_ignored_product_file(&walk, path), "{path}");
     }
-    walk.list_too("z/dist/mine", 7);
+    walk.add_file("z/dist/mine", 7);
     let touched = ["node_modules/x/z", "node_modules/x/z", "node_modules/none", "z/a"];
     let all = ["a.rs", "node_modules.txt", "node_modules/ 13", "node_modules/x/z", "z/a"];
     assert_eq!(rows(&walk, &touched)[..5], all);
     assert_eq!(rows(&walk, &touched)[5..], ["z/dist/ 10", "z/dist/mine"]);
-    let picture = Picture::of(&walk, &touched);
-    assert_eq!(picture.ignored(), Count { files: 12, bytes: 103, is_whole: true });
-    let files: Vec<_> = picture.files().map(|file| file.path).collect();
+    let overview = Overview::of(&walk, &touched);
+    assert_eq!(overview.ignored(), Count { files: 12, bytes: 103, is_whole: true });
+    let files: Vec<_> = overview.files().map(|file| file.path).collect();
     assert_eq!(files, ["a.rs", "node_modules.txt", "node_modules/x/z", "z/a", "z/dist/mine"]);
-    assert_eq!((picture.below("node_modules/"), picture.below("none/").len()), (3..4, 0));
-    assert_eq!((picture.find("z/a"), picture.find("z")), (Some(4), None));
+    assert_eq!((overview.below("node_modules/"), overview.below("none/").len()), (3..4, 0));
+    assert_eq!((overview.find("z/a"), overview.find("z")), (Some(4), None));
 }
 
 #[test]
