@@ -12,6 +12,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat, linkat, renameat, statat, unlin
 #[cfg(target_os = "linux")]
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
+use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
@@ -72,15 +73,38 @@ fn replace(path: &Path, temporary: PathBuf) -> Result<()> {
 fn write_temporary(path: &Path, bytes: &[u8], mode: u32, sync: bool) -> Result<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let fail = |e| Error::io("write", path, e);
-    let mut builder = tempfile::Builder::new();
-    builder.suffix(".tmp").permissions(Permissions::from_mode(mode));
-    let mut file = builder.tempfile_in(folder).map_err(fail)?;
+    let mut file = new_file(folder, mode).map_err(fail)?;
     file.write_all(bytes).map_err(fail)?;
     if sync {
         file.as_file().sync_data().map_err(fail)?;
     }
     let (_, path) = file.keep().map_err(|e| fail(e.error))?;
     Ok(path)
+}
+
+fn new_file(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.suffix(".tmp").permissions(Permissions::from_mode(mode)).tempfile_in(folder)
+}
+
+/// A new file in a folder, under a temporary name, that only the user may read. It is removed unless it is given to
+/// [`persist`].
+///
+/// # Errors
+/// It cannot be created.
+pub fn new_private(folder: &Path) -> Result<NamedTempFile> {
+    new_file(folder, 0o600).map_err(|e| Error::io("write", folder, e))
+}
+
+/// Syncs a new file, and renames it to `path` in the same folder.
+///
+/// # Errors
+/// It may or may not be there.
+pub fn persist(file: NamedTempFile, path: &Path) -> Result<()> {
+    let fail = |e| Error::io("write", path, e);
+    file.as_file().sync_data().map_err(fail)?;
+    file.persist(path).map_err(|e| fail(e.error))?;
+    sync_folder(path.parent().unwrap_or(Path::new(".")))
 }
 
 /// Moves the file `from` into `folder` under `name`, or, where that is taken, under

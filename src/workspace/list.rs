@@ -28,7 +28,7 @@ pub struct Entry {
     /// Its size in bytes, of a link its own; 0 for folders.
     pub size: u64,
     /// When it was last written, in nanoseconds since 1970, if that can be told.
-    pub written: Option<i128>,
+    pub written: Option<i64>,
 }
 
 /// What somebody named who wants to look below it, or at it.

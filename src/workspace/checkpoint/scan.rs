@@ -22,7 +22,7 @@ use crate::workspace::{Workspace, open_to_look};
 
 /// A file that changed this recently may change again within the same time stamp, in nanoseconds: some file systems
 /// have a resolution of two seconds.
-pub(super) const YOUNG: i128 = 2_000_000_000;
+pub(super) const YOUNG: i64 = 2_000_000_000;
 /// How often to try reading a file that changes while it is read.
 const TRIES: usize = 3;
 
@@ -48,16 +48,26 @@ pub(super) struct Difference {
 
 impl CheckpointStore {
     /// Scans everything that these rules do not ignore, and stores new contents. Nothing is on disk before the next
-    /// sync.
+    /// sync. `compares` collects the differences from the last scan.
     ///
     /// # Errors
     /// The root cannot be listed, or a content cannot be stored; the store is then unchanged.
-    pub(super) fn scan(&mut self, workspace: &Workspace, by: &IgnoreSource) -> Result<ScanResult> {
+    pub(super) fn scan(
+        &mut self,
+        workspace: &Workspace,
+        by: &IgnoreSource,
+        compares: bool,
+    ) -> Result<ScanResult> {
         self.cache.load(None)?;
-        self.compare(workspace, by).inspect_err(|_| self.discard_unsynced())
+        self.scan_loaded(workspace, by, compares).inspect_err(|_| self.discard_unsynced())
     }
 
-    fn compare(&mut self, workspace: &Workspace, by: &IgnoreSource) -> Result<ScanResult> {
+    fn scan_loaded(
+        &mut self,
+        workspace: &Workspace,
+        by: &IgnoreSource,
+        compares: bool,
+    ) -> Result<ScanResult> {
         let now = now();
         let mut walk = detailed_walk(workspace, by)?;
         let mut close = *walk.take_detailed().unwrap_or_default();
@@ -93,16 +103,17 @@ impl CheckpointStore {
             let was = if is_known { earlier.remove(&entry.path) } else { None };
             let known = self.cached_entry(&entry, was.as_ref(), &mut folders, &mut times, now)?;
             let known = CachedEntry { ignored, tracked, ..known };
-            let before = match &was {
-                Some(known) => Some(known.what.clone()),
-                None => {
-                    let is_unknown = self.cache.unreadable.hides(&entry.path);
-                    is_unknown.then(|| TreeEntry::unreadable_at(&entry.path))
-                }
-            };
             // If no earlier scan included the root, its former state is unknown.
             let is_new_root = entry.path.is_empty() && was.is_none();
-            if is_scanned && before.as_ref() != Some(&known.what) && !is_new_root {
+            let is_same = was.as_ref().is_some_and(|was| was.what == known.what);
+            if compares && is_scanned && !is_same && !is_new_root {
+                let before = match &was {
+                    Some(known) => Some(known.what.clone()),
+                    None => {
+                        let is_unknown = self.cache.unreadable.hides(&entry.path);
+                        is_unknown.then(|| TreeEntry::unreadable_at(&entry.path))
+                    }
+                };
                 // A file has replaced an ignored folder.
                 let ignored = was.as_ref().is_some_and(|was| was.ignored && was.what.is_folder())
                     && !known.what.is_folder();
@@ -121,6 +132,12 @@ impl CheckpointStore {
         let before = std::mem::take(&mut self.cache.earlier);
         self.mark_in_use(before.values().filter_map(|known| known.what.blob()));
         for (path, known) in before {
+            if !self.cache.seen.contains_key(&path) {
+                self.cache.remove(&path);
+            }
+            if !compares {
+                continue;
+            }
             let (is_scanned, CachedEntry { what, ignored, .. }) = (known.is_scanned(), known);
             // An entry of a folder that cannot be listed may still be found by its name.
             let after = if is_scanned && !unreadable.hides(&path) {
@@ -135,9 +152,6 @@ impl CheckpointStore {
                     Err(_) => Some(TreeEntry::unreadable_at(&path)),
                 }
             };
-            if !self.cache.seen.contains_key(&path) {
-                self.cache.remove(&path);
-            }
             if after.as_ref() != Some(&what) {
                 let change = TreeChange { ignored, ..TreeChange::of(path, Some(what), after) };
                 differences.push(Difference { change, is_scanned, facts: None });
@@ -159,7 +173,7 @@ impl CheckpointStore {
         was: Option<&CachedEntry>,
         folders: &mut FolderCache,
         times: &mut TrustedTimes,
-        now: i128,
+        now: i64,
     ) -> Result<CachedEntry> {
         let trusted = times.are_trusted(entry, folders);
         let holds = trusted && was.is_some_and(|known| known.matches_entry(entry));

@@ -5,11 +5,12 @@
 //! path or the ignore rules of a folder, or removes one. So a turn writes only what has changed, and a position in the
 //! file ([`CachePosition`]) stands for the state at that time. Torn or damaged lines at its end are ignored.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,8 @@ use crate::workspace::walk::detailed::{FileStat, Texts, WalkEntry};
 
 /// How much longer than necessary the file may be before it is rewritten, in bytes.
 const SLACK: u64 = 256 << 10;
+/// How much is written at once, in bytes.
+const CHUNK: usize = 64 << 10;
 
 /// A scanned entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,14 +71,14 @@ impl CachedEntry {
 /// A line of the file. A path is stored as the length of the prefix that it shares with the path before, and the
 /// rest: so the paths of nested folders do not take quadratic space.
 #[derive(Debug, Serialize, Deserialize)]
-enum CacheLine {
+enum CacheLine<'a> {
     /// The first line: the file's random id.
-    Id(String),
+    Id(Cow<'a, str>),
     /// The entry at a path; None removes it.
-    At(usize, String, Option<CachedEntry>),
+    At(usize, Cow<'a, str>, Option<Cow<'a, CachedEntry>>),
     /// The ignore files in a folder, by name; None removes them.
-    RulesIn(usize, String, Option<BTreeMap<String, String>>),
-    Unreadable(Unreadable),
+    RulesIn(usize, Cow<'a, str>, Option<Cow<'a, BTreeMap<String, String>>>),
+    Unreadable(Cow<'a, Unreadable>),
 }
 
 /// Places that a scan could not read, since a folder cannot be listed or searched: their contents are unknown, which
@@ -140,10 +143,7 @@ pub(super) struct StatCache {
     /// The file's length, and its length when it was last rewritten.
     end: u64,
     compact_end: u64,
-    /// The path of the last line that contains one.
-    last: String,
-    /// Lines that are not written yet.
-    lines: String,
+    lines: Lines,
     is_synced: bool,
     is_loaded: bool,
 }
@@ -166,34 +166,38 @@ impl StatCache {
         }
         self.unload();
         self.is_loaded = true;
-        let bytes = match atomic::read_own(&self.path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
-            bytes => bytes.map_err(|e| Error::io("read", &self.path, e))?,
+        let fail = |e| Error::io("read", &self.path, e);
+        let mut file = match atomic::open_own(File::options().read(true), &self.path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(mark.is_none()),
+            file => BufReader::new(file.map_err(fail)?),
         };
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let is_beyond = mark.is_some_and(|mark| self.end >= mark.end);
-            if is_beyond || parse_line(line).and_then(|parsed| self.apply(parsed)).is_none() {
+        let mut line = Vec::new();
+        while mark.is_none_or(|mark| self.end < mark.end) {
+            line.clear();
+            let length = file.read_until(b'\n', &mut line);
+            let length = length.map_err(|e| Error::io("read", &self.path, e))?;
+            if parse_line(&line).and_then(|parsed| self.apply(parsed)).is_none() {
                 break;
             }
-            self.end += line.len() as u64;
+            self.end += length as u64;
         }
-        self.compact_end = self.end;
+        (self.compact_end, self.lines.are_kept) = (self.end, self.end > 0);
         Ok(mark.is_none_or(|mark| mark.id == self.id && mark.end == self.end))
     }
 
     /// Applies a line; None if its path is invalid.
-    fn apply(&mut self, line: CacheLine) -> Option<()> {
+    fn apply(&mut self, line: CacheLine<'_>) -> Option<()> {
         match line {
-            CacheLine::Id(id) => self.id = id,
+            CacheLine::Id(id) => self.id = id.into_owned(),
             CacheLine::At(same, rest, known) => {
-                replace_suffix(&mut self.last, same, &rest)?;
-                set_or_remove(&mut self.seen, &self.last, known);
+                replace_suffix(&mut self.lines.last, same, &rest)?;
+                set_or_remove(&mut self.seen, &self.lines.last, known.map(Cow::into_owned));
             }
             CacheLine::RulesIn(same, rest, rules) => {
-                replace_suffix(&mut self.last, same, &rest)?;
-                set_or_remove(&mut self.rules, &self.last, rules);
+                replace_suffix(&mut self.lines.last, same, &rest)?;
+                set_or_remove(&mut self.rules, &self.lines.last, rules.map(Cow::into_owned));
             }
-            CacheLine::Unreadable(unreadable) => self.unreadable = unreadable,
+            CacheLine::Unreadable(unreadable) => self.unreadable = unreadable.into_owned(),
         }
         Some(())
     }
@@ -204,37 +208,38 @@ impl StatCache {
     }
 
     pub(super) fn set(&mut self, path: String, known: CachedEntry) {
-        self.push_at(&path, CacheLine::At, Some(known.clone()));
+        self.lines.add_at(&path, CacheLine::At, Some(&known));
         self.seen.insert(path, known);
     }
 
     /// Records that nothing exists at a path any more.
     pub(super) fn remove(&mut self, path: &str) {
-        self.push_at(path, CacheLine::At, None);
+        self.lines.add_at(path, CacheLine::At, None);
         self.seen.remove(path);
     }
 
     pub(super) fn set_rules(&mut self, rules: Texts) {
-        let before = std::mem::replace(&mut self.rules, rules.clone());
-        let gone = before.keys().filter(|folder| !rules.contains_key(*folder));
-        gone.for_each(|folder| self.push_at(folder, CacheLine::RulesIn, None));
-        for (folder, texts) in rules.into_iter().filter(|(f, texts)| before.get(f) != Some(texts)) {
-            self.push_at(&folder, CacheLine::RulesIn, Some(texts));
+        let before = std::mem::replace(&mut self.rules, rules);
+        for folder in before.keys().filter(|folder| !self.rules.contains_key(*folder)) {
+            self.lines.add_at(folder, CacheLine::RulesIn, None);
+        }
+        for (folder, texts) in self.rules.iter().filter(|(f, texts)| before.get(*f) != Some(*texts)) {
+            self.lines.add_at(folder, CacheLine::RulesIn, Some(texts));
         }
     }
 
     pub(super) fn set_unreadable(&mut self, unreadable: Unreadable) {
         if unreadable != self.unreadable {
-            self.push(&CacheLine::Unreadable(unreadable.clone()));
+            self.lines.add(&CacheLine::Unreadable(Cow::Borrowed(&unreadable)));
             self.unreadable = unreadable;
         }
     }
 
     /// Writes what is new, and syncs the file to disk with `sync`.
     pub(super) fn write(&mut self, sync: bool) -> Result<CachePosition> {
-        if self.id.is_empty() || self.end == 0 {
+        if self.end == 0 {
             self.rewrite()?;
-        } else if !self.lines.is_empty() || sync && !self.is_synced {
+        } else if !self.lines.text.is_empty() || sync && !self.is_synced {
             self.append(sync).map_err(|e| {
                 self.unload();
                 Error::io("write", &self.path, e)
@@ -250,9 +255,7 @@ impl StatCache {
             file.set_len(self.end)?;
         }
         file.seek(SeekFrom::Start(self.end))?;
-        file.write_all(self.lines.as_bytes())?;
-        self.end += self.lines.len() as u64;
-        self.lines.clear();
+        self.end += self.lines.write_to(&mut file)?;
         if sync {
             file.sync_data()?;
         }
@@ -261,27 +264,35 @@ impl StatCache {
     }
 
     fn rewrite(&mut self) -> Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+        let mut file = atomic::new_private(folder)?;
         self.id = uuid::Uuid::new_v4().simple().to_string();
-        self.last.clear();
-        self.lines.clear();
-        self.push(&CacheLine::Id(self.id.clone()));
-        self.push(&CacheLine::Unreadable(self.unreadable.clone()));
-        let (rules, seen) = (std::mem::take(&mut self.rules), std::mem::take(&mut self.seen));
-        rules.iter().for_each(|(folder, texts)| {
-            self.push_at(folder, CacheLine::RulesIn, Some(texts.clone()));
-        });
-        seen.iter()
-            .for_each(|(path, known)| self.push_at(path, CacheLine::At, Some(known.clone())));
-        (self.rules, self.seen) = (rules, seen);
-        if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
-        }
+        let (end, lines) =
+            self.write_all(&mut file).map_err(|e| Error::io("write", &self.path, e))?;
         // Later syncs cover what is appended, but not the file's name.
-        let text = std::mem::take(&mut self.lines);
-        atomic::write_private(&self.path, text.as_bytes())?;
-        (self.end, self.compact_end) = (text.len() as u64, text.len() as u64);
-        self.is_synced = true;
+        atomic::persist(file, &self.path)?;
+        (self.end, self.compact_end, self.lines, self.is_synced) = (end, end, lines, true);
         Ok(())
+    }
+
+    /// Writes everything, bit by bit. Returns the length.
+    fn write_all(&self, file: &mut impl Write) -> io::Result<(u64, Lines)> {
+        let (mut lines, mut end) = (Lines { are_kept: true, ..Lines::default() }, 0);
+        lines.add(&CacheLine::Id(Cow::Borrowed(&self.id)));
+        lines.add(&CacheLine::Unreadable(Cow::Borrowed(&self.unreadable)));
+        for (folder, texts) in &self.rules {
+            lines.add_at(folder, CacheLine::RulesIn, Some(texts));
+            end += lines.write_to(file)?;
+        }
+        for (path, known) in &self.seen {
+            lines.add_at(path, CacheLine::At, Some(known));
+            if lines.text.len() > CHUNK {
+                end += lines.write_to(file)?;
+            }
+        }
+        end += lines.write_to(file)?;
+        Ok((end, lines))
     }
 
     /// Rewrites the file if it has grown long. Must not be called within a turn: its positions would become invalid.
@@ -295,23 +306,49 @@ impl StatCache {
         let all = self.seen.values().chain(self.earlier.values());
         all.filter_map(|known| known.what.blob().cloned()).collect()
     }
+}
 
-    fn push(&mut self, line: &CacheLine) {
-        // Strings and numbers always become JSON.
-        let json = serde_json::to_string(line).unwrap_or_default();
-        let sum = blake3::hash(json.as_bytes()).to_hex();
-        self.lines.extend([&sum[..16], " ", &json, "\n"]);
+/// Lines that are not written yet.
+#[derive(Debug, Default)]
+struct Lines {
+    /// Whether there is a file, to which they will be appended.
+    are_kept: bool,
+    text: String,
+    /// The path of the last line that contains one.
+    last: String,
+}
+
+impl Lines {
+    fn add(&mut self, line: &CacheLine<'_>) {
+        if self.are_kept {
+            // Strings and numbers always become JSON.
+            let json = serde_json::to_string(line).unwrap_or_default();
+            let sum = blake3::hash(json.as_bytes()).to_hex();
+            self.text.extend([&sum[..16], " ", &json, "\n"]);
+        }
     }
 
     /// Adds the line of a path.
-    fn push_at<T>(&mut self, path: &str, line: fn(usize, String, T) -> CacheLine, value: T) {
+    fn add_at<'a, T: Clone>(
+        &mut self,
+        path: &'a str,
+        line: fn(usize, Cow<'a, str>, Option<Cow<'a, T>>) -> CacheLine<'a>,
+        value: Option<&'a T>,
+    ) {
         let mut same = common_prefix(&self.last, path);
         while !path.is_char_boundary(same) {
             same -= 1;
         }
-        // The prefix is always valid here.
-        let _ = replace_suffix(&mut self.last, same, &path[same..]);
-        self.push(&line(same, path[same..].to_owned(), value));
+        self.add(&line(same, Cow::Borrowed(&path[same..]), value.map(Cow::Borrowed)));
+        path.clone_into(&mut self.last);
+    }
+
+    /// Writes them to a file, and returns their length in bytes.
+    fn write_to(&mut self, file: &mut impl Write) -> io::Result<u64> {
+        file.write_all(self.text.as_bytes())?;
+        let length = self.text.len() as u64;
+        self.text.clear();
+        Ok(length)
     }
 }
 
@@ -331,7 +368,7 @@ fn set_or_remove<T>(places: &mut BTreeMap<String, T>, path: &str, value: Option<
 }
 
 /// Parses a line; None if it is torn or damaged.
-fn parse_line(bytes: &[u8]) -> Option<CacheLine> {
+fn parse_line(bytes: &[u8]) -> Option<CacheLine<'_>> {
     let (sum, json) = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?.split_once(' ')?;
     let is_whole = *sum == blake3::hash(json.as_bytes()).to_hex()[..16];
     serde_json::from_str(json).ok().filter(|_| is_whole)

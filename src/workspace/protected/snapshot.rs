@@ -131,7 +131,7 @@ pub(super) struct FileRecord {
     pub(super) mode: u32,
     pub(super) owner: (u32, u32),
     /// When anything of it last changed (ctime), in nanoseconds since 1970.
-    pub(super) changed: i128,
+    pub(super) changed: i64,
     /// None where it was too large, or could not be read.
     pub(super) digest: Option<Digest>,
     /// The content to put back, if it is a short text.

@@ -28,15 +28,15 @@ pub(in crate::workspace) struct FileStat {
     /// Its permissions, as `chmod` has them.
     pub(in crate::workspace) mode: u32,
     /// When its content was last written, in nanoseconds since 1970.
-    pub(in crate::workspace) written: i128,
+    pub(in crate::workspace) written: i64,
     /// When anything of it was last changed, which nobody can set.
-    pub(in crate::workspace) changed: i128,
+    pub(in crate::workspace) changed: i64,
 }
 
 /// The time now, as a [`FileStat`] has it.
-pub(in crate::workspace) fn now() -> i128 {
+pub(in crate::workspace) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i128::try_from(since.as_nanos()).unwrap_or_default()
+    i64::try_from(since.as_nanos()).unwrap_or_default()
 }
 
 impl PartialEq for FileStat {

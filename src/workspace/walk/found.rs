@@ -12,7 +12,7 @@ use crate::workspace::names::{escaped, shown, unescaped};
 
 /// The clock of a file system goes on in steps, of 10 ms at most: of what changed so shortly before, in nanoseconds, a
 /// second change may not show.
-const TICK: i128 = 20_000_000;
+const TICK: i64 = 20_000_000;
 
 /// What stands in the workspace.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub struct Walk {
     /// The folders that were listed, by escaped path, and what they were just before.
     pub(super) folders: Vec<(String, FileStat)>,
     /// When the walk began.
-    pub(super) begun: i128,
+    pub(super) begun: i64,
 }
 
 /// What a walk notes of a place beside its files. Paths are escaped where they must be found again, whatever their
