@@ -8,7 +8,7 @@
 //! table = { digest length }              digests have 32 bytes, numbers 8, little-endian
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Debug, Formatter};
 use std::fs::{self, File};
 use std::io;
@@ -33,7 +33,7 @@ const EXTENSION: &str = "pack";
 const ROW: usize = 40;
 
 /// The BLAKE3 digest of a content. In JSON: 64 hexadecimal digits.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlobId([u8; 32]);
 
 impl BlobId {
@@ -205,7 +205,7 @@ impl Blobs {
 /// Where the contents are.
 #[derive(Debug, Default)]
 struct Index {
-    places: HashMap<BlobId, Place>,
+    places: BTreeMap<BlobId, Place>,
     packs: BTreeMap<u32, Pack>,
     /// The number of the last pack.
     last: u32,
@@ -251,7 +251,6 @@ impl Index {
     /// Adds a pack with this table.
     fn insert(&mut self, path: PathBuf, table: &[u8]) {
         let (pack, mut offset) = (self.new_number(), 0);
-        self.places.reserve(table.len() / ROW);
         for row in table.chunks_exact(ROW) {
             let (digest, length) = row.split_at(32);
             let (digest, length) = (digest.try_into().unwrap_or_default(), number(length));
@@ -395,4 +394,151 @@ fn read_table(path: &Path) -> io::Result<Vec<u8>> {
 /// Reads eight bytes as a number.
 fn number(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, Blobs) {
+        let dir = tempfile::tempdir().unwrap();
+        let blobs = Blobs::new(dir.path().join("checkpoints/packs"));
+        (dir, blobs)
+    }
+
+    fn synced(blobs: &mut Blobs, texts: &[String]) -> Vec<BlobId> {
+        let ids: Vec<_> = texts.iter().map(|text| BlobId::of(text.as_bytes())).collect();
+        for (id, text) in ids.iter().zip(texts) {
+            blobs.add(id, text.as_bytes()).unwrap();
+        }
+        blobs.sync().unwrap();
+        ids
+    }
+
+    fn read(blobs: &Blobs, text: &str) -> Option<String> {
+        let bytes = blobs.read(&BlobId::of(text.as_bytes())).unwrap();
+        bytes.map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    fn packs(blobs: &Blobs) -> Vec<PathBuf> {
+        let mut packs: Vec<_> =
+            fs::read_dir(&blobs.folder).unwrap().map(|pack| pack.unwrap().path()).collect();
+        packs.sort();
+        packs
+    }
+
+    #[test]
+    fn contents_can_be_read_once_added_and_by_others_once_synced() {
+        let (_dir, mut blobs) = store();
+        let texts: Vec<String> = (0..9).map(|n| "text ".to_owned() + &"n".repeat(n)).collect();
+        assert_eq!(blobs.size(), 0);
+        let id = BlobId::of(texts[0].as_bytes());
+        assert_eq!(blobs.add(&id, texts[0].as_bytes()).unwrap(), 45);
+        assert_eq!(blobs.add(&id, texts[0].as_bytes()).unwrap(), 0);
+        assert_eq!(read(&blobs, &texts[0]).as_ref(), Some(&texts[0]));
+        assert_eq!(read(&Blobs::new(blobs.folder.clone()), &texts[0]), None);
+        let ids = synced(&mut blobs, &texts);
+        assert_eq!(packs(&blobs).len(), 1);
+        let mut other = Blobs::new(blobs.folder.clone());
+        for blobs in [&blobs, &other] {
+            assert!(texts.iter().all(|text| read(blobs, text).as_ref() == Some(text)));
+            assert_eq!(ids.iter().map(|id| blobs.size_of(id).unwrap()).sum::<u64>(), 9 * 45 + 36);
+            assert_eq!(blobs.size(), 10 * 40 + 9 * 5 + 36);
+        }
+        assert_eq!(other.add(&ids[3], texts[3].as_bytes()).unwrap(), 0);
+        let json = serde_json::to_string(&ids[3]).unwrap();
+        assert_eq!(json.len(), 66);
+        assert_eq!(serde_json::from_str::<BlobId>(&json).unwrap(), ids[3]);
+    }
+
+    #[test]
+    fn what_is_not_needed_is_removed_and_the_rest_stays() {
+        let (_dir, mut blobs) = store();
+        let large: Vec<String> = (0..3).map(|n| n.to_string().repeat(SMALL as usize)).collect();
+        let small: Vec<String> = (3..9).map(|n| format!("text {n}")).collect();
+        let ids = synced(&mut blobs, &large);
+        small.iter().for_each(|text| drop(synced(&mut blobs, std::slice::from_ref(text))));
+        let other = Blobs::new(blobs.folder.clone());
+        assert!(read(&other, &large[2]).is_some());
+        let before = packs(&blobs);
+        blobs.retain(|_| true).unwrap();
+        assert_eq!(packs(&blobs), before);
+        // What is not synced is neither removed nor settled by it.
+        blobs.add(&BlobId::of(b"new"), b"new").unwrap();
+        blobs.retain(|id| *id != ids[1] && *id != BlobId::of(b"text 4")).unwrap();
+        assert!(blobs.size() < 2 * SMALL + 1000);
+        for blobs in [&blobs, &Blobs::new(blobs.folder.clone()), &other] {
+            let all = large.iter().chain(&small);
+            let gone: Vec<&String> = all.filter(|text| read(blobs, text).is_none()).collect();
+            assert_eq!(gone, [&large[1], &small[1]]);
+        }
+        assert_eq!(read(&Blobs::new(blobs.folder.clone()), "new"), None);
+        blobs.sync().unwrap();
+        assert_eq!(read(&Blobs::new(blobs.folder.clone()), "new").unwrap(), "new");
+        blobs.retain(|_| false).unwrap();
+        assert_eq!((packs(&blobs).len(), blobs.size()), (0, 0));
+    }
+
+    #[test]
+    fn many_small_packs_become_one() {
+        let (_dir, mut blobs) = store();
+        let texts: Vec<String> = (0..=MOST_SMALL).map(|n| format!("text {n}")).collect();
+        texts.iter().for_each(|text| drop(synced(&mut blobs, std::slice::from_ref(text))));
+        assert_eq!(packs(&blobs).len(), 1);
+        for blobs in [&blobs, &Blobs::new(blobs.folder.clone())] {
+            assert!(texts.iter().all(|text| read(blobs, text).as_ref() == Some(text)));
+        }
+    }
+
+    #[test]
+    fn what_is_not_synced_can_be_discarded_and_leaves_nothing() {
+        let (_dir, mut blobs) = store();
+        blobs.add(&BlobId::of(b"x"), b"x").unwrap();
+        blobs.discard_unsynced();
+        assert_eq!((read(&blobs, "x"), packs(&blobs).len()), (None, 0));
+        blobs.add(&BlobId::of(b"y"), b"y").unwrap();
+        let next = Blobs::new(blobs.folder.clone());
+        // As a killed process leaves it.
+        std::mem::forget(blobs);
+        assert_eq!((read(&next, "y"), packs(&next).len()), (None, 1));
+        next.remove_leftovers();
+        assert_eq!(packs(&next).len(), 0);
+    }
+
+    #[test]
+    fn damage_is_reported_and_never_read() {
+        let (_dir, mut blobs) = store();
+        let [first, second] = ["first", "second"].map(str::to_owned);
+        synced(&mut blobs, std::slice::from_ref(&first));
+        let pack = packs(&blobs).remove(0);
+        let bytes = fs::read(&pack).unwrap();
+        synced(&mut blobs, std::slice::from_ref(&second));
+        for n in 0..=bytes.len() {
+            for damaged in [Some(0_u8), Some(0xff), None] {
+                let mut other = bytes.clone();
+                match damaged {
+                    Some(byte) if n < bytes.len() && byte != bytes[n] => other[n] = byte,
+                    None => other.truncate(n),
+                    Some(_) => continue,
+                }
+                fs::write(&pack, &other).unwrap();
+                let blobs = Blobs::new(blobs.folder.clone());
+                match blobs.read(&BlobId::of(first.as_bytes())) {
+                    // Its content.
+                    Ok(None) => assert!(n < first.len()),
+                    Ok(Some(read)) => assert!(read == first.as_bytes() && other == bytes),
+                    Err(e) => assert!(e.to_string().contains(pack.to_str().unwrap()), "{e}"),
+                }
+                assert_eq!(read(&blobs, &second).as_ref(), Some(&second));
+            }
+        }
+        // What is added again is whole, and without the pack nothing is damaged.
+        fs::write(&pack, &bytes[1..]).unwrap();
+        let mut blobs = Blobs::new(blobs.folder.clone());
+        synced(&mut blobs, std::slice::from_ref(&first));
+        assert_eq!(read(&blobs, &first), Some(first));
+        assert!(blobs.read(&BlobId::of(b"third")).is_err());
+        fs::remove_file(&pack).unwrap();
+        assert_eq!(read(&Blobs::new(blobs.folder.clone()), "third"), None);
+    }
 }

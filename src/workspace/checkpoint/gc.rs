@@ -108,7 +108,7 @@ impl CheckpointStore {
         Ok(true)
     }
 
-    /// Deletes all contents except these and those in the cache.
+    /// Deletes all contents except these.
     pub(super) fn retain(&mut self, needed: &BTreeSet<BlobId>) -> Result<()> {
         self.size = None;
         self.blobs.retain(|id| needed.contains(id))?;
@@ -137,22 +137,21 @@ impl CheckpointStore {
         if self.blobs.size_of(&id).is_none() && !self.has_room_for(bytes.len() as u64) {
             return Ok(None);
         }
-        self.add(id, bytes).map(Some)
+        self.add(&id, bytes)?;
+        Ok(Some(id))
     }
 
     /// Adds a content regardless of the limit.
-    pub(super) fn add(&mut self, id: BlobId, bytes: &[u8]) -> Result<BlobId> {
-        let more = self.blobs.add(&id, bytes)?;
+    pub(super) fn add(&mut self, id: &BlobId, bytes: &[u8]) -> Result<()> {
+        let more = self.blobs.add(id, bytes)?;
         self.size = self.size.map(|size| size + more);
-        self.in_use.insert(id.clone());
-        Ok(id)
+        Ok(())
     }
 
     /// Whether so much is stored that it is time to delete unneeded contents.
     pub fn is_full(&mut self) -> bool {
         let (size, limit) = (self.size(), self.limit);
         let after_gc = || atomic::read_own_text(&self.size_after_gc()).ok()?.parse().ok();
-        size > limit / 10 * 9
-            && size > after_gc().unwrap_or(0_u64).saturating_add(limit / 20)
+        size > limit / 10 * 9 && size > after_gc().unwrap_or(0_u64).saturating_add(limit / 20)
     }
 }

@@ -100,7 +100,10 @@ impl CheckpointStore {
     /// Never: strings and numbers always become JSON.
     pub fn add_json(&mut self, value: &(impl Serialize + ?Sized)) -> Result<BlobId> {
         let text = serde_json::to_vec(value).expect("strings and numbers become JSON");
-        self.add(BlobId::of(&text), &text)
+        let id = BlobId::of(&text);
+        self.add(&id, &text)?;
+        self.mark_in_use([&id].into_iter());
+        Ok(id)
     }
 
     /// Reads the record of a turn's changes; None if it was deleted.

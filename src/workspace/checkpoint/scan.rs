@@ -159,6 +159,7 @@ impl CheckpointStore {
         }
         self.cache.set_unreadable(unreadable);
         self.cache.set_rules(rules);
+        self.cache.shrink();
         if others {
             // The listing must use the rules on disk.
             walk = workspace.walk()?;
@@ -256,6 +257,7 @@ impl CheckpointStore {
             return Ok(Some(TreeEntry::repository_at(path)));
         }
         if let Some((what, ..)) = self.entry(Some(folders.last()), &entry, keep)? {
+            self.mark_in_use(what.blob().into_iter());
             return Ok(Some(what));
         }
         self.cache.load(None)?;

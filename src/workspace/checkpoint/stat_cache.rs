@@ -223,9 +223,15 @@ impl StatCache {
         for folder in before.keys().filter(|folder| !self.rules.contains_key(*folder)) {
             self.lines.add_at(folder, CacheLine::RulesIn, None);
         }
-        for (folder, texts) in self.rules.iter().filter(|(f, texts)| before.get(*f) != Some(*texts)) {
+        for (folder, texts) in self.rules.iter().filter(|(f, texts)| before.get(*f) != Some(*texts))
+        {
             self.lines.add_at(folder, CacheLine::RulesIn, Some(texts));
         }
+    }
+
+    /// Frees unused memory: a map that grows in order is half empty, and one that is collected is not.
+    pub(super) fn shrink(&mut self) {
+        self.seen = std::mem::take(&mut self.seen).into_iter().collect();
     }
 
     pub(super) fn set_unreadable(&mut self, unreadable: Unreadable) {

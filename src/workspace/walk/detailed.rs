@@ -126,6 +126,8 @@ impl WalkEntry {
 
 impl DetailedWalk {
     pub(super) fn append(&mut self, mut other: Self) {
+        // Of many files, twice the room would be much. The root is added later.
+        self.met.reserve_exact(other.met.len() + 1);
         self.met.append(&mut other.met);
         self.left_out.append(&mut other.left_out);
         self.rules.append(&mut other.rules);

@@ -272,13 +272,14 @@ impl Walk {
         self.folders.append(&mut other.folders);
         self.left_out.append(&mut other.left_out);
         self.ignored_files.add(other.ignored_files);
-        if let (Some(close), Some(other)) = (&mut self.detailed, other.detailed.take()) {
-            close.append(*other);
-        }
+        let close = other.detailed.take();
         if let Ok(offset) = u32::try_from(self.names.len()) {
             self.names.push_str(&other.names);
             let moved = |e: Entry| Entry { start: e.start + offset, end: e.end + offset, ..e };
             self.entries.extend(other.entries.into_iter().map(moved));
+        }
+        if let (Some(mine), Some(close)) = (&mut self.detailed, close) {
+            mine.append(*close);
         }
         self.sort();
         self
