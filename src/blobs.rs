@@ -8,7 +8,7 @@
 //! table = { digest length }              digests have 32 bytes, numbers 8, little-endian
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Formatter};
 use std::fs::{self, File};
 use std::io;
@@ -145,7 +145,7 @@ impl Blobs {
         }
         index.finish(pack, &self.folder)?;
         let small = index.packs.iter().filter(|(_, pack)| pack.length < SMALL);
-        let small: BTreeSet<u32> = small.map(|(number, _)| *number).collect();
+        let small: Vec<u32> = small.map(|(number, _)| *number).collect();
         if small.len() > MOST_SMALL {
             // A failure only leaves more packs.
             let _ = index.rewrite(&small, |_| true, &self.folder);
@@ -191,14 +191,13 @@ impl Blobs {
         let old = index.packs.iter().filter(|(number, pack)| {
             Some(**number) != incoming && needed.get(number) != Some(&pack.length)
         });
-        let (small, large): (Vec<_>, Vec<_>) = old.partition(|(_, pack)| pack.length < SMALL);
-        let small = small.into_iter().map(|(number, _)| *number).collect();
-        let mut large: Vec<u32> = large.into_iter().map(|(number, _)| *number).collect();
+        let old = old.map(|(number, _)| *number);
+        let (small, mut large): (Vec<u32>, Vec<u32>) =
+            old.partition(|number| index.packs[number].length < SMALL);
+        index.rewrite(&small, &is_needed, &self.folder)?;
         // Those that need the least room while they are rewritten come first.
         large.sort_by_key(|number| needed.get(number));
-        let large = large.into_iter().map(|number| BTreeSet::from([number]));
-        let mut groups = [small].into_iter().chain(large);
-        groups.try_for_each(|old| index.rewrite(&old, &is_needed, &self.folder))
+        large.chunks(1).try_for_each(|old| index.rewrite(old, &is_needed, &self.folder))
     }
 }
 
@@ -291,7 +290,7 @@ impl Index {
     /// Replaces these packs by one with what is needed of them.
     fn rewrite(
         &mut self,
-        old: &BTreeSet<u32>,
+        old: &[u32],
         is_needed: impl Fn(&BlobId) -> bool,
         folder: &Path,
     ) -> Result<()> {

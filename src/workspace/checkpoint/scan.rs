@@ -7,7 +7,7 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::ignored;
 use super::ignored_changes::IgnoredSnapshot;
-use super::stat_cache::{CachedEntry, Unreadable};
+use super::stat_cache::{CachedEntry, Entries, Unreadable};
 use super::tree::{Identity, is_same, shown_path};
 use super::trusted_times::TrustedTimes;
 use super::{CheckpointStore, NotStored, TreeChange, TreeEntry, tracked};
@@ -81,26 +81,26 @@ impl CheckpointStore {
         let DetailedWalk { met: mut entries, left_out, rules, others, unreadable } = close;
         entries.push(workspace.root_entry()?);
         entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let kept = ignored::select(workspace, &left_out, self.ignored_limits);
+        entries.dedup_by(|a, b| a.path == b.path);
+        let mut kept = ignored::select(workspace, &left_out, self.ignored_limits);
         let paths: HashSet<String> = kept.iter().map(|kept| kept.path.clone()).collect();
         // The walk already contains what git tracks in an ignored folder.
+        kept.retain(|kept| {
+            entries.binary_search_by(|entry| entry.path.as_str().cmp(&kept.path)).is_err()
+        });
+        let room = Entries::with_capacity(entries.len() + kept.len());
         let entries = entries.into_iter().map(|entry| {
             let tracked = paths.contains(&entry.path);
             (entry, tracked, tracked)
         });
         let kept = kept.into_iter().map(|kept| (kept, true, false));
-        self.cache.earlier = std::mem::take(&mut self.cache.seen);
+        self.cache.earlier = std::mem::replace(&mut self.cache.seen, room);
         let (mut differences, mut folders) = (Vec::new(), FolderCache::new(workspace));
         let mut times = TrustedTimes::default();
         for (entry, ignored, tracked) in entries.chain(kept) {
-            if self.cache.seen.contains_key(&entry.path) {
-                continue;
-            }
             let is_scanned = !ignored || tracked;
-            let earlier = &mut self.cache.earlier;
-            let is_known =
-                earlier.get(&entry.path).is_some_and(|known| known.is_scanned() == is_scanned);
-            let was = if is_known { earlier.remove(&entry.path) } else { None };
+            let is_known = |known: &CachedEntry| known.is_scanned() == is_scanned;
+            let was = self.cache.earlier.take_if(&entry.path, is_known);
             let known = self.cached_entry(&entry, was.as_ref(), &mut folders, &mut times, now)?;
             let known = CachedEntry { ignored, tracked, ..known };
             // If no earlier scan included the root, its former state is unknown.
@@ -122,17 +122,15 @@ impl CheckpointStore {
                 let facts = Some((entry.facts, entry.size));
                 differences.push(Difference { change, is_scanned, facts });
             }
-            if was.as_ref() == Some(&known) {
-                self.cache.seen.insert(entry.path, known);
-            } else {
-                self.cache.set(entry.path, known);
-            }
+            let is_new = was.as_ref() != Some(&known);
+            self.cache.add(entry.path, known, is_new);
         }
+        self.cache.seen.sort();
         let unreadable = Unreadable::from(unreadable);
         let before = std::mem::take(&mut self.cache.earlier);
-        self.mark_in_use(before.values().filter_map(|known| known.what.blob()));
-        for (path, known) in before {
-            if !self.cache.seen.contains_key(&path) {
+        self.mark_in_use(before.iter().filter_map(|(_, known)| known.what.blob()));
+        for (path, known) in before.into_iter() {
+            if self.cache.seen.get(&path).is_none() {
                 self.cache.remove(&path);
             }
             if !compares {
@@ -159,7 +157,6 @@ impl CheckpointStore {
         }
         self.cache.set_unreadable(unreadable);
         self.cache.set_rules(rules);
-        self.cache.shrink();
         if others {
             // The listing must use the rules on disk.
             walk = workspace.walk()?;

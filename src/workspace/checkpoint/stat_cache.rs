@@ -129,14 +129,68 @@ pub struct CachePosition {
     end: u64,
 }
 
+/// Entries by path, in one piece: there can be many.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Entries(Vec<(Box<str>, Option<CachedEntry>)>);
+
+impl Entries {
+    pub(super) fn with_capacity(entries: usize) -> Self {
+        Self(Vec::with_capacity(entries))
+    }
+
+    /// Adds an entry, or removes one. Counts after the next [`Entries::sort`].
+    fn push(&mut self, path: impl Into<Box<str>>, entry: Option<CachedEntry>) {
+        self.0.push((path.into(), entry));
+    }
+
+    /// Sorts what was added. Of equal paths, the last counts.
+    pub(super) fn sort(&mut self) {
+        self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
+        self.0.dedup_by(|later, earlier| {
+            let is_same = later.0 == earlier.0;
+            if is_same {
+                std::mem::swap(later, earlier);
+            }
+            is_same
+        });
+        self.0.retain(|(_, entry)| entry.is_some());
+    }
+
+    fn find(&self, path: &str) -> Option<usize> {
+        self.0.binary_search_by(|(other, _)| (**other).cmp(path)).ok()
+    }
+
+    pub(super) fn get(&self, path: &str) -> Option<&CachedEntry> {
+        self.0[self.find(path)?].1.as_ref()
+    }
+
+    /// Takes an entry out if it meets a condition.
+    pub(super) fn take_if(
+        &mut self,
+        path: &str,
+        condition: impl Fn(&CachedEntry) -> bool,
+    ) -> Option<CachedEntry> {
+        let at = self.find(path)?;
+        self.0[at].1.take_if(|entry| condition(entry))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &CachedEntry)> {
+        self.0.iter().filter_map(|(path, entry)| Some((&**path, entry.as_ref()?)))
+    }
+
+    pub(super) fn into_iter(self) -> impl Iterator<Item = (String, CachedEntry)> {
+        self.0.into_iter().filter_map(|(path, entry)| Some((path.into(), entry?)))
+    }
+}
+
 /// The results of the last scan.
 #[derive(Debug, Default)]
 pub(super) struct StatCache {
     path: PathBuf,
     id: String,
-    pub(super) seen: BTreeMap<String, CachedEntry>,
+    pub(super) seen: Entries,
     /// During a scan: entries of the scan before that have not been found again yet.
-    pub(super) earlier: BTreeMap<String, CachedEntry>,
+    pub(super) earlier: Entries,
     pub(super) rules: Texts,
     /// What the last scan could not read.
     pub(super) unreadable: Unreadable,
@@ -181,6 +235,7 @@ impl StatCache {
             }
             self.end += length as u64;
         }
+        self.seen.sort();
         (self.compact_end, self.lines.are_kept) = (self.end, self.end > 0);
         Ok(mark.is_none_or(|mark| mark.id == self.id && mark.end == self.end))
     }
@@ -191,11 +246,16 @@ impl StatCache {
             CacheLine::Id(id) => self.id = id.into_owned(),
             CacheLine::At(same, rest, known) => {
                 replace_suffix(&mut self.lines.last, same, &rest)?;
-                set_or_remove(&mut self.seen, &self.lines.last, known.map(Cow::into_owned));
+                self.seen.push(&*self.lines.last, known.map(Cow::into_owned));
             }
             CacheLine::RulesIn(same, rest, rules) => {
                 replace_suffix(&mut self.lines.last, same, &rest)?;
-                set_or_remove(&mut self.rules, &self.lines.last, rules.map(Cow::into_owned));
+                match rules {
+                    Some(rules) => {
+                        self.rules.insert(self.lines.last.clone(), rules.into_owned());
+                    }
+                    None => drop(self.rules.remove(&self.lines.last)),
+                }
             }
             CacheLine::Unreadable(unreadable) => self.unreadable = unreadable.into_owned(),
         }
@@ -207,15 +267,17 @@ impl StatCache {
         self.seen.get(path).filter(|known| known.is_scanned())
     }
 
-    pub(super) fn set(&mut self, path: String, known: CachedEntry) {
-        self.lines.add_at(&path, CacheLine::At, Some(&known));
-        self.seen.insert(path, known);
+    /// Adds an entry that the present scan has found. Counts once all are sorted.
+    pub(super) fn add(&mut self, path: String, known: CachedEntry, is_new: bool) {
+        if is_new {
+            self.lines.add_at(&path, CacheLine::At, Some(&known));
+        }
+        self.seen.push(path, Some(known));
     }
 
-    /// Records that nothing exists at a path any more.
+    /// Records that the present scan has not found an earlier entry.
     pub(super) fn remove(&mut self, path: &str) {
         self.lines.add_at(path, CacheLine::At, None);
-        self.seen.remove(path);
     }
 
     pub(super) fn set_rules(&mut self, rules: Texts) {
@@ -227,11 +289,6 @@ impl StatCache {
         {
             self.lines.add_at(folder, CacheLine::RulesIn, Some(texts));
         }
-    }
-
-    /// Frees unused memory: a map that grows in order is half empty, and one that is collected is not.
-    pub(super) fn shrink(&mut self) {
-        self.seen = std::mem::take(&mut self.seen).into_iter().collect();
     }
 
     pub(super) fn set_unreadable(&mut self, unreadable: Unreadable) {
@@ -291,7 +348,7 @@ impl StatCache {
             lines.add_at(folder, CacheLine::RulesIn, Some(texts));
             end += lines.write_to(file)?;
         }
-        for (path, known) in &self.seen {
+        for (path, known) in self.seen.iter() {
             lines.add_at(path, CacheLine::At, Some(known));
             if lines.text.len() > CHUNK {
                 end += lines.write_to(file)?;
@@ -309,8 +366,8 @@ impl StatCache {
 
     /// The blobs of all entries, including those of the scan before during a scan.
     pub(super) fn blobs(&self) -> BTreeSet<BlobId> {
-        let all = self.seen.values().chain(self.earlier.values());
-        all.filter_map(|known| known.what.blob().cloned()).collect()
+        let all = self.seen.iter().chain(self.earlier.iter());
+        all.filter_map(|(_, known)| known.what.blob().cloned()).collect()
     }
 }
 
@@ -366,13 +423,6 @@ fn replace_suffix(path: &mut String, same: usize, rest: &str) -> Option<()> {
     Some(())
 }
 
-fn set_or_remove<T>(places: &mut BTreeMap<String, T>, path: &str, value: Option<T>) {
-    match value {
-        Some(value) => drop(places.insert(path.to_owned(), value)),
-        None => drop(places.remove(path)),
-    }
-}
-
 /// Parses a line; None if it is torn or damaged.
 fn parse_line(bytes: &[u8]) -> Option<CacheLine<'_>> {
     let (sum, json) = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?.split_once(' ')?;
@@ -410,18 +460,21 @@ mod tests {
             for (n, path) in paths.iter().enumerate() {
                 if n == cut {
                     let mark_here = index.write(false).unwrap();
+                    index.seen.sort();
                     mark = Some((mark_here, index.seen.clone(), index.rules.clone()));
                 }
                 if n % 3 == 2 {
                     index.remove(path);
+                    index.seen.push(&**path, None);
                 } else {
-                    index.set(path.clone(), known(path));
+                    index.add(path.clone(), known(path), true);
                 }
                 let mut rules = index.rules.clone();
                 rules.insert(path.clone(), BTreeMap::from([(".ignore".to_owned(), "x".to_owned())]));
                 index.set_rules(rules);
             }
             index.write(true).unwrap();
+            index.seen.sort();
             let mut again = StatCache::new(dir.path().join("index"));
             prop_assert!(again.load(None).unwrap());
             prop_assert_eq!((&again.seen, &again.rules), (&index.seen, &index.rules));
@@ -429,8 +482,9 @@ mod tests {
                 prop_assert!(again.load(Some(&mark)).unwrap());
                 prop_assert_eq!((&again.seen, &again.rules), (&seen, &rules));
                 // It is gone on with from there.
-                again.set("long/x".to_owned(), known("x"));
+                again.add("long/x".to_owned(), known("x"), true);
                 again.write(true).unwrap();
+                again.seen.sort();
                 let mut once_more = StatCache::new(dir.path().join("index"));
                 once_more.load(None).unwrap();
                 prop_assert_eq!(once_more.seen, again.seen);
