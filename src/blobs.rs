@@ -9,7 +9,6 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Debug, Formatter};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -33,19 +32,13 @@ const EXTENSION: &str = "pack";
 const ROW: usize = 40;
 
 /// The BLAKE3 digest of a content. In JSON: 64 hexadecimal digits.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlobId([u8; 32]);
 
 impl BlobId {
     /// The digest of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes).into())
-    }
-}
-
-impl Debug for BlobId {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
     }
 }
 

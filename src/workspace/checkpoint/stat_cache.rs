@@ -459,8 +459,8 @@ mod tests {
             let mut mark = None;
             for (n, path) in paths.iter().enumerate() {
                 if n == cut {
-                    let mark_here = index.write(false).unwrap();
                     index.seen.sort();
+                    let mark_here = index.write(false).unwrap();
                     mark = Some((mark_here, index.seen.clone(), index.rules.clone()));
                 }
                 if n % 3 == 2 {
@@ -473,8 +473,8 @@ mod tests {
                 rules.insert(path.clone(), BTreeMap::from([(".ignore".to_owned(), "x".to_owned())]));
                 index.set_rules(rules);
             }
-            index.write(true).unwrap();
             index.seen.sort();
+            index.write(true).unwrap();
             let mut again = StatCache::new(dir.path().join("index"));
             prop_assert!(again.load(None).unwrap());
             prop_assert_eq!((&again.seen, &again.rules), (&index.seen, &index.rules));
