@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn what_is_not_needed_is_removed_and_the_rest_stays() {
         let (_dir, mut blobs) = store();
-        let large: Vec<String> = (0..3).map(|n| n.to_string().repeat(SMALL as usize)).collect();
+        let large: Vec<String> = (0..3).map(|n| n.to_string().repeat(1 << 20)).collect();
         let small: Vec<String> = (3..9).map(|n| format!("text {n}")).collect();
         let ids = synced(&mut blobs, &large);
         small.iter().for_each(|text| drop(synced(&mut blobs, std::slice::from_ref(text))));
