@@ -46,7 +46,7 @@ pub struct Refusal {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReplyOptions {
     /// When its file, if any, was last written, in nanoseconds since 1970.
-    pub written: Option<i128>,
+    pub written: Option<i64>,
     /// Whether it was given as a text. An empty text is rejected, since it was most likely copied wrongly.
     pub as_text: bool,
     /// Execute it even if it repeats the previous reply.
@@ -205,7 +205,7 @@ fn reject<T>(code: &'static str, why: String) -> Result<T, Refusal> {
 }
 
 /// Why a reply is most likely a mistake: it was just executed, or answers an outbox that cannot be answered any more.
-fn objection(session: &Session, reply: &ParsedReply, written: Option<i128>) -> Option<Refusal> {
+fn objection(session: &Session, reply: &ParsedReply, written: Option<i64>) -> Option<Refusal> {
     let is_duplicate = match reply.answers() {
         Some(answers) => match mismatch(session, answers) {
             None => answers.sequence < session.sequence && is_last_reply(session, reply.text()),
@@ -272,11 +272,11 @@ pub fn identity(reply: &str) -> Digest {
 ///
 /// If a step of the previous reply failed and nothing was done, the model may send the same again. Then the text is a
 /// duplicate only if its file was written before anybody could read those results.
-fn is_duplicate(session: &Session, reply: &str, written: Option<i128>) -> bool {
+fn is_duplicate(session: &Session, reply: &str, written: Option<i64>) -> bool {
     let results = &session.last_results;
     let asks_again = results.iter().any(Outcome::failed) && !results.iter().any(may_have_acted);
     // The time of the results has a resolution of a second.
-    let reported = i128::from(session.updated_at.seconds() + 1) * 1_000_000_000;
+    let reported = (session.updated_at.seconds() + 1) * 1_000_000_000;
     is_last_reply(session, reply)
         && (!asks_again || written.is_some_and(|written| written < reported))
 }

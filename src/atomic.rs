@@ -12,6 +12,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat, linkat, renameat, statat, unlin
 #[cfg(target_os = "linux")]
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
+use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
@@ -45,42 +46,60 @@ fn read_within(file: File, limit: u64) -> io::Result<Option<Vec<u8>>> {
 /// Writes `bytes` to `path`: temporary name beside it, sync, rename, sync of the folder.
 /// A file that stood there is replaced. Everybody may read it.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    replace(path, write_beside(path, bytes)?)
+    persist(temporary(path, bytes, 0o644)?, path)
 }
 
 /// Like [`write()`], for what only the user may read.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
-    replace(path, write_temporary(path, bytes, 0o600, true)?)
+    persist(temporary(path, bytes, 0o600)?, path)
 }
 
 /// Like [`write_private()`], without waiting for the disk: for what can be made again.
 pub fn write_soon(path: &Path, bytes: &[u8]) -> Result<()> {
-    let temporary = write_temporary(path, bytes, 0o600, false)?;
-    fs::rename(&temporary, path).map_err(|e| Error::io("write", path, e))
+    let file = temporary(path, bytes, 0o600)?;
+    file.persist(path).map_err(|e| Error::io("write", path, e.error))?;
+    Ok(())
 }
 
 /// Writes `bytes` to a temporary file beside `path`, synced, to be renamed later. Returns its path.
 pub fn write_beside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
-    write_temporary(path, bytes, 0o644, true)
-}
-
-fn replace(path: &Path, temporary: PathBuf) -> Result<()> {
-    fs::rename(temporary, path).map_err(|e| Error::io("write", path, e))?;
-    sync_folder(path.parent().unwrap_or(Path::new(".")))
-}
-
-fn write_temporary(path: &Path, bytes: &[u8], mode: u32, sync: bool) -> Result<PathBuf> {
-    let folder = path.parent().unwrap_or(Path::new("."));
     let fail = |e| Error::io("write", path, e);
-    let mut builder = tempfile::Builder::new();
-    builder.suffix(".tmp").permissions(Permissions::from_mode(mode));
-    let mut file = builder.tempfile_in(folder).map_err(fail)?;
-    file.write_all(bytes).map_err(fail)?;
-    if sync {
-        file.as_file().sync_data().map_err(fail)?;
-    }
+    let file = temporary(path, bytes, 0o644)?;
+    file.as_file().sync_data().map_err(fail)?;
     let (_, path) = file.keep().map_err(|e| fail(e.error))?;
     Ok(path)
+}
+
+fn temporary(path: &Path, bytes: &[u8], mode: u32) -> Result<NamedTempFile> {
+    let fail = |e| Error::io("write", path, e);
+    let mut file = new_file(path.parent().unwrap_or(Path::new(".")), mode).map_err(fail)?;
+    file.write_all(bytes).map_err(fail)?;
+    Ok(file)
+}
+
+fn new_file(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.suffix(".tmp").permissions(Permissions::from_mode(mode)).tempfile_in(folder)
+}
+
+/// A new file in a folder, under a temporary name, that only the user may read. It is removed unless it is given to
+/// [`persist`].
+///
+/// # Errors
+/// It cannot be created.
+pub fn new_private(folder: &Path) -> Result<NamedTempFile> {
+    new_file(folder, 0o600).map_err(|e| Error::io("write", folder, e))
+}
+
+/// Syncs a new file, and renames it to `path` in the same folder.
+///
+/// # Errors
+/// It may or may not be there.
+pub fn persist(file: NamedTempFile, path: &Path) -> Result<()> {
+    let fail = |e| Error::io("write", path, e);
+    file.as_file().sync_data().map_err(fail)?;
+    file.persist(path).map_err(|e| fail(e.error))?;
+    sync_folder(path.parent().unwrap_or(Path::new(".")))
 }
 
 /// Moves the file `from` into `folder` under `name`, or, where that is taken, under

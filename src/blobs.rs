@@ -1,223 +1,391 @@
-//! Contents under their own digests: a folder of files that are whole, or not there at all, and
-//! that nobody changes.
+//! Contents under their digests, in packs: files that are whole or absent, and never change.
 //!
-//! What is added is written under a temporary name and stands nowhere until [`Blobs::sync`] has
-//! brought all of it to disk at once: a few files each by itself, many with one sync of the file
-//! system. So what is built upon a blob only has to wait for that one call.
+//! New contents are written to one new file. [`Blobs::sync`] syncs it and gives it its name, so whatever depends on a
+//! content only waits for that call.
+//!
+//! ```text
+//! pack  = { content } table count digest-of-table
+//! table = { digest length }              digests have 32 bytes, numbers 8, little-endian
+//! ```
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tempfile::NamedTempFile;
 
 use crate::atomic;
 use crate::error::{Error, Result};
 
-/// Up to so many new blobs are synced each by itself: a sync of the whole file system waits for what
-/// others have written there, too.
-const FEW: usize = 4;
-/// Where blobs are written first.
-const INCOMING: &str = "incoming";
-/// Where they stand.
-const BLOBS: &str = "blobs";
+/// Packs with fewer bytes of contents than this are small.
+const SMALL: u64 = 1 << 20;
+/// If there are more small packs than this, they become one.
+const MOST_SMALL: usize = 64;
+/// How the names of packs end.
+const EXTENSION: &str = "pack";
+/// The length of a row of a pack's table, and of what follows the table.
+const ROW: usize = 40;
 
-/// What a blob is known by: the 64 hexadecimal digits of its blake3 digest.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct BlobId(String);
+/// The BLAKE3 digest of a content. In JSON: 64 hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlobId([u8; 32]);
 
 impl BlobId {
-    /// That of these bytes.
+    /// The digest of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(blake3::hash(bytes).to_hex().to_string())
-    }
-
-    /// Its digits.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether it can be one: who reads it from a file cannot know.
-    fn is_one(&self) -> bool {
-        self.0.len() == 64 && self.0.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        Self(blake3::hash(bytes).into())
     }
 }
 
-/// A store of blobs. One process at a time adds to it or removes from it; others may read.
+impl Serialize for BlobId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+impl<'de> Deserialize<'de> for BlobId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let digits = String::deserialize(deserializer)?;
+        blake3::Hash::from_hex(digits).map(|hash| Self(hash.into())).map_err(D::Error::custom)
+    }
+}
+
+/// A store of contents. One process at a time adds or removes; others may read.
 #[derive(Debug)]
 pub struct Blobs {
     folder: PathBuf,
-    /// What was written and is not settled, with its length.
-    waiting: BTreeMap<BlobId, u64>,
+    index: OnceLock<Index>,
+    /// The pack with what was added since the last sync.
+    incoming: Option<PackWriter>,
+    /// Whether this process has synced the folders above the packs.
+    is_folder_synced: bool,
 }
 
 impl Blobs {
-    /// The store in this folder, which is made with the first blob.
+    /// The store whose packs are in this folder, which is created with the first content.
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, waiting: BTreeMap::new() }
+        Self { folder, index: OnceLock::new(), incoming: None, is_folder_synced: false }
     }
 
-    /// Removes what was written and never settled before the program was stopped.
-    pub fn sweep(&self) {
-        for entry in fs::read_dir(self.folder.join(INCOMING)).into_iter().flatten().flatten() {
-            // What cannot be removed is written over.
-            let _ = fs::remove_file(entry.path());
+    /// Removes what an interrupted process has not synced.
+    pub fn remove_leftovers(&self) {
+        // Whatever remains is never used.
+        let _ = atomic::sweep(&self.folder);
+    }
+
+    /// The index, which is loaded first if necessary.
+    fn index(&self) -> Result<&Index> {
+        if let Some(index) = self.index.get() {
+            return Ok(index);
         }
+        let loaded = Index::load(&self.folder)?;
+        Ok(self.index.get_or_init(|| loaded))
     }
 
-    fn place(&self, id: &BlobId) -> PathBuf {
-        let (head, rest) = id.0.split_at_checked(2).unwrap_or((&id.0, ""));
-        self.folder.join(BLOBS).join(head).join(rest)
+    /// How many bytes a content takes; None if it is not here, synced or not.
+    pub fn size_of(&self, id: &BlobId) -> Option<u64> {
+        Some(self.index().ok()?.places.get(id)?.length + ROW as u64)
     }
 
-    /// Whether a blob of so many bytes is there, settled or not. One of another length is what a power loss
-    /// or a failing disk has left of it.
-    pub fn has(&self, id: &BlobId, length: u64) -> bool {
-        self.waiting.contains_key(id) || self.length(id) == Some(length)
+    /// How many bytes all packs take.
+    pub fn size(&self) -> u64 {
+        let packs = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        packs.filter_map(|pack| Some(pack.metadata().ok()?.len())).sum()
     }
 
-    /// How many bytes a settled blob has; None where it is not there.
-    pub fn length(&self, id: &BlobId) -> Option<u64> {
-        id.is_one().then(|| fs::metadata(self.place(id)).ok().map(|found| found.len())).flatten()
-    }
-
-    /// Adds these bytes, unless they are there. They are on disk after the next [`Blobs::sync`].
-    /// Tells how many bytes more the store has.
-    pub fn add(&mut self, bytes: &[u8]) -> Result<(BlobId, u64)> {
-        let (id, length) = (BlobId::of(bytes), bytes.len() as u64);
-        if self.has(&id, length) {
-            return Ok((id, 0));
-        }
-        let path = self.folder.join(INCOMING).join(&id.0);
-        let fail = |e| Error::io("write", &path, e);
-        let mut file = match private(&path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(self.folder.join(INCOMING)).map_err(fail)?;
-                private(&path).map_err(fail)?
-            }
-            file => file.map_err(fail)?,
-        };
-        if let Err(e) = file.write_all(bytes) {
-            // Its room may be what is missing.
-            let _ = fs::remove_file(&path);
-            return Err(fail(e));
-        }
-        let more = length.saturating_sub(self.length(&id).unwrap_or_default());
-        self.waiting.insert(id.clone(), length);
-        Ok((id, more))
-    }
-
-    /// Brings all that was added to disk, and into its place.
+    /// Adds a content unless it is here, and returns how many bytes more are taken. It is on disk after the next
+    /// [`Blobs::sync`].
     ///
     /// # Errors
-    /// Nothing of what was added since the last time is there.
-    pub fn sync(&mut self) -> Result<()> {
-        let waiting = std::mem::take(&mut self.waiting);
-        if waiting.is_empty() {
-            return Ok(());
+    /// It cannot be written, or the packs cannot be listed.
+    pub fn add(&mut self, id: &BlobId, bytes: &[u8]) -> Result<u64> {
+        if self.index()?.places.contains_key(id) {
+            return Ok(0);
         }
-        let synced = self.put(&waiting);
-        if synced.is_err() {
-            self.drop_all(waiting.keys());
-        }
-        synced
-    }
-
-    /// Takes back all that was added and is not settled.
-    pub fn discard_unsynced(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        self.drop_all(waiting.keys());
-    }
-
-    fn drop_all<'a>(&self, ids: impl Iterator<Item = &'a BlobId>) {
-        ids.for_each(|id| drop(fs::remove_file(self.folder.join(INCOMING).join(&id.0))));
-    }
-
-    fn put(&self, waiting: &BTreeMap<BlobId, u64>) -> Result<()> {
-        let incoming = self.folder.join(INCOMING);
-        let fail = |e| Error::io("write", &self.folder.join(BLOBS), e);
-        let together = atomic::SYNCS_ALL && waiting.len() > FEW;
-        let sync_all = || File::open(&incoming).and_then(atomic::sync_all_of).map_err(fail);
-        if together {
-            sync_all()?;
-        } else {
-            let sync = |id: &BlobId| File::open(incoming.join(&id.0))?.sync_data();
-            waiting.keys().try_for_each(sync).map_err(fail)?;
-        }
-        let mut folders: Vec<PathBuf> = Vec::new();
-        for id in waiting.keys() {
-            let place = self.place(id);
-            let folder = place.parent().unwrap_or(&self.folder);
-            if folders.last().is_none_or(|last| last != folder) {
-                if !folder.exists() {
-                    fs::create_dir_all(folder).map_err(fail)?;
-                }
-                folders.push(folder.to_owned());
+        let Some(index) = self.index.get_mut() else { return Ok(0) };
+        let pack = match &mut self.incoming {
+            Some(pack) => pack,
+            none => {
+                let pack = none.insert(PackWriter::create(&self.folder, index.new_number())?);
+                let path = pack.file.path().to_owned();
+                index.packs.insert(pack.number, Pack { path, length: 0 });
+                pack
             }
-            fs::rename(incoming.join(&id.0), &place).map_err(fail)?;
-        }
-        if together {
-            return sync_all();
-        }
-        folders.push(self.folder.join(BLOBS));
-        folders.push(self.folder.clone());
-        folders.extend(self.folder.parent().map(Path::to_owned));
-        folders.iter().try_for_each(|folder| atomic::sync_folder(folder))
-    }
-
-    /// The bytes of a blob; None where it is not there, or is not what it was.
-    pub fn read(&self, id: &BlobId) -> Result<Option<Vec<u8>>> {
-        if !id.is_one() {
-            return Ok(None);
-        }
-        let path = if self.waiting.contains_key(id) {
-            self.folder.join(INCOMING).join(&id.0)
-        } else {
-            self.place(id)
         };
-        match atomic::read_own(&path) {
-            Ok(bytes) => Ok((BlobId::of(&bytes) == *id).then_some(bytes)),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(Error::io("read", &path, e)),
+        index.places.insert(id.clone(), pack.add(id, bytes)?);
+        Ok((bytes.len() + ROW) as u64)
+    }
+
+    /// Brings all that was added to disk.
+    ///
+    /// # Errors
+    /// Nothing that was added since the last sync is here.
+    pub fn sync(&mut self) -> Result<()> {
+        let (Some(pack), Some(index)) = (self.incoming.take(), self.index.get_mut()) else {
+            return Ok(());
+        };
+        if !self.is_folder_synced {
+            // The folders that contain the packs' folder.
+            let above = self.folder.ancestors().skip(1).take(2);
+            let synced = above.into_iter().try_for_each(atomic::sync_folder);
+            synced.inspect_err(|_| index.forget(pack.number))?;
+            self.is_folder_synced = true;
+        }
+        index.finish(pack, &self.folder)?;
+        let small = index.packs.iter().filter(|(_, pack)| pack.length < SMALL);
+        let small: Vec<u32> = small.map(|(number, _)| *number).collect();
+        if small.len() > MOST_SMALL {
+            // A failure only leaves more packs.
+            let _ = index.rewrite(&small, |_| true, &self.folder);
+        }
+        Ok(())
+    }
+
+    /// Takes back all that was added since the last sync.
+    pub fn discard_unsynced(&mut self) {
+        if let (Some(pack), Some(index)) = (self.incoming.take(), self.index.get_mut()) {
+            index.forget(pack.number);
         }
     }
 
-    /// How many bytes were added and are not settled.
-    pub fn waiting_bytes(&self) -> u64 {
-        self.waiting.values().sum()
-    }
-
-    /// All settled blobs with their lengths in bytes.
-    pub fn all(&self) -> Vec<(BlobId, u64)> {
-        let Ok(heads) = fs::read_dir(self.folder.join(BLOBS)) else { return Vec::new() };
-        let mut all = Vec::new();
-        for head in heads.flatten() {
-            let first = head.file_name().to_string_lossy().into_owned();
-            for blob in fs::read_dir(head.path()).into_iter().flatten().flatten() {
-                let id = BlobId(format!("{first}{}", blob.file_name().to_string_lossy()));
-                if let (true, Ok(found)) = (id.is_one(), blob.metadata()) {
-                    all.push((id, found.len()));
-                }
+    /// The bytes of a content; None if it is not here, or is damaged.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not here while a pack cannot be read.
+    pub fn read(&self, id: &BlobId) -> Result<Option<Vec<u8>>> {
+        let index = self.index()?;
+        let read = index.read(id);
+        match index.places.get(id) {
+            // Another process has rewritten the pack.
+            Some(place) if read.is_err() && !index.packs[&place.pack].path.exists() => {
+                Index::load(&self.folder)?.read(id)
             }
+            _ => read,
         }
-        all
     }
 
-    /// Removes a settled blob, which nobody may need any more.
-    pub fn remove(&self, id: &BlobId) -> Result<()> {
-        let path = self.place(id);
-        match fs::remove_file(&path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &path, e)),
-            _ => Ok(()),
+    /// Removes all synced contents that are not needed: packs that contain any are rewritten.
+    ///
+    /// # Errors
+    /// A pack cannot be read, rewritten or removed. Nothing that is needed is lost.
+    pub fn retain(&mut self, is_needed: impl Fn(&BlobId) -> bool) -> Result<()> {
+        self.index()?;
+        let Some(index) = self.index.get_mut() else { return Ok(()) };
+        let mut needed: BTreeMap<u32, u64> = BTreeMap::new();
+        for (_, place) in index.places.iter().filter(|(id, _)| is_needed(id)) {
+            *needed.entry(place.pack).or_default() += place.length;
         }
+        let incoming = self.incoming.as_ref().map(|pack| pack.number);
+        let old = index.packs.iter().filter(|(number, pack)| {
+            Some(**number) != incoming && needed.get(number) != Some(&pack.length)
+        });
+        let old = old.map(|(number, _)| *number);
+        let (small, mut large): (Vec<u32>, Vec<u32>) =
+            old.partition(|number| index.packs[number].length < SMALL);
+        index.rewrite(&small, &is_needed, &self.folder)?;
+        // Those that need the least room while they are rewritten come first.
+        large.sort_by_key(|number| needed.get(number));
+        large.chunks(1).try_for_each(|old| index.rewrite(old, &is_needed, &self.folder))
     }
 }
 
-/// A new file that only the user may read.
-fn private(path: &Path) -> io::Result<File> {
-    atomic::open_own(File::options().write(true).create(true).truncate(true), path)
+/// Where the contents are.
+#[derive(Debug, Default)]
+struct Index {
+    places: BTreeMap<BlobId, Place>,
+    packs: BTreeMap<u32, Pack>,
+    /// The number of the last pack.
+    last: u32,
+    /// A pack that cannot be read, and why.
+    unreadable: Option<(PathBuf, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    pack: u32,
+    offset: u64,
+    length: u64,
+}
+
+#[derive(Debug)]
+struct Pack {
+    path: PathBuf,
+    /// The length of its contents in bytes, once it is finished.
+    length: u64,
+}
+
+impl Index {
+    fn load(folder: &Path) -> Result<Self> {
+        let mut index = Self::default();
+        let entries = match fs::read_dir(folder) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(index),
+            entries => entries.map_err(|e| Error::io("list", folder, e))?,
+        };
+        for entry in entries {
+            let path = entry.map_err(|e| Error::io("list", folder, e))?.path();
+            if path.extension().is_some_and(|extension| extension == EXTENSION) {
+                match read_table(&path) {
+                    Ok(table) => index.insert(path, &table),
+                    // Another process has rewritten it.
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                    Err(e) => index.unreadable = Some((path, e.to_string())),
+                }
+            }
+        }
+        Ok(index)
+    }
+
+    /// Adds a pack with this table.
+    fn insert(&mut self, path: PathBuf, table: &[u8]) {
+        let (pack, mut offset) = (self.new_number(), 0);
+        for row in table.chunks_exact(ROW) {
+            let (digest, length) = row.split_at(32);
+            let (digest, length) = (digest.try_into().unwrap_or_default(), number(length));
+            self.places.insert(BlobId(digest), Place { pack, offset, length });
+            offset += length;
+        }
+        self.packs.insert(pack, Pack { path, length: offset });
+    }
+
+    /// Syncs a new pack and gives it its name. If that fails, its contents are forgotten.
+    fn finish(&mut self, pack: PackWriter, folder: &Path) -> Result<()> {
+        let (number, length) = (pack.number, pack.length);
+        let path = pack.finish(folder).inspect_err(|_| self.forget(number))?;
+        self.packs.insert(number, Pack { path, length });
+        Ok(())
+    }
+
+    /// Forgets an unfinished pack and its contents.
+    fn forget(&mut self, number: u32) {
+        self.packs.remove(&number);
+        self.places.retain(|_, place| place.pack != number);
+    }
+
+    fn read(&self, id: &BlobId) -> Result<Option<Vec<u8>>> {
+        let Some(Place { pack, offset, length }) = self.places.get(id) else {
+            return match &self.unreadable {
+                Some((path, why)) => Err(Error::io("read", path, io::Error::other(&**why))),
+                None => Ok(None),
+            };
+        };
+        let path = &self.packs[pack].path;
+        let file = atomic::open_own(File::options().read(true), path);
+        let bytes = file.and_then(|file| read_at(&file, *offset, *length));
+        let bytes = bytes.map_err(|e| Error::io("read", path, e))?;
+        Ok(Some(bytes).filter(|bytes| BlobId::of(bytes) == *id))
+    }
+
+    /// Replaces these packs by one with what is needed of them.
+    fn rewrite(
+        &mut self,
+        old: &[u32],
+        is_needed: impl Fn(&BlobId) -> bool,
+        folder: &Path,
+    ) -> Result<()> {
+        let moved = self.places.iter();
+        let moved = moved.filter(|(id, place)| old.contains(&place.pack) && is_needed(id));
+        let mut moved: Vec<_> = moved.map(|(id, place)| (*place, id.clone())).collect();
+        moved.sort_unstable();
+        if !moved.is_empty() {
+            let mut pack = PackWriter::create(folder, self.new_number())?;
+            let mut places = Vec::with_capacity(moved.len());
+            for (_, id) in moved {
+                // A damaged content is not here any more.
+                if let Some(bytes) = self.read(&id)? {
+                    let place = pack.add(&id, &bytes)?;
+                    places.push((id, place));
+                }
+            }
+            self.finish(pack, folder)?;
+            self.places.extend(places);
+        }
+        self.places.retain(|_, place| !old.contains(&place.pack));
+        for number in old {
+            if let Some(Pack { path, .. }) = self.packs.remove(number) {
+                fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn new_number(&mut self) -> u32 {
+        self.last += 1;
+        self.last
+    }
+}
+
+/// A pack that is being written. If it is dropped before it is finished, its file is removed.
+#[derive(Debug)]
+struct PackWriter {
+    number: u32,
+    file: NamedTempFile,
+    /// The length of its contents in bytes.
+    length: u64,
+    table: Vec<u8>,
+}
+
+impl PackWriter {
+    fn create(folder: &Path, number: u32) -> Result<Self> {
+        fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+        Ok(Self { number, file: atomic::new_private(folder)?, length: 0, table: Vec::new() })
+    }
+
+    fn add(&mut self, id: &BlobId, bytes: &[u8]) -> Result<Place> {
+        let place = Place { pack: self.number, offset: self.length, length: bytes.len() as u64 };
+        // After a failure, the next content is written to the same place.
+        let written = self.file.as_file().write_all_at(bytes, place.offset);
+        written.map_err(|e| Error::io("write", self.file.path(), e))?;
+        self.table.extend(id.0);
+        self.table.extend(place.length.to_le_bytes());
+        self.length += place.length;
+        Ok(place)
+    }
+
+    /// Syncs the pack and gives it its name. Returns its path.
+    fn finish(mut self, folder: &Path) -> Result<PathBuf> {
+        let path = folder.join(uuid::Uuid::new_v4().simple().to_string()).with_extension(EXTENSION);
+        let fail = |e| Error::io("write", &path, e);
+        let (count, digest) = (self.table.len() / ROW, blake3::hash(&self.table));
+        self.table.extend((count as u64).to_le_bytes());
+        self.table.extend(digest.as_bytes());
+        let file = self.file.as_file();
+        file.write_all_at(&self.table, self.length).map_err(fail)?;
+        file.set_len(self.length + self.table.len() as u64).map_err(fail)?;
+        atomic::persist(self.file, &path)?;
+        Ok(path)
+    }
+}
+
+fn read_at(file: &File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+    file.read_exact_at(&mut bytes, offset)?;
+    Ok(bytes)
+}
+
+/// Reads the table of a pack.
+fn read_table(path: &Path) -> io::Result<Vec<u8>> {
+    let file = atomic::open_own(File::options().read(true), path)?;
+    let is_damaged = || io::Error::other("it is damaged; move it away to go on without it");
+    let end = file.metadata()?.len().checked_sub(ROW as u64).ok_or_else(is_damaged)?;
+    let last = read_at(&file, end, ROW as u64)?;
+    let (count, digest) = last.split_at(8);
+    let length = number(count).checked_mul(ROW as u64).filter(|length| *length <= end);
+    let contents = end - length.ok_or_else(is_damaged)?;
+    let table = read_at(&file, contents, end - contents)?;
+    let mut lengths = table.chunks_exact(ROW).map(|row| number(&row[32..]));
+    let sum = lengths.try_fold(0_u64, u64::checked_add);
+    let is_whole = blake3::hash(&table).as_bytes() == digest && sum == Some(contents);
+    Some(table).filter(|_| is_whole).ok_or_else(is_damaged)
+}
+
+/// Reads eight bytes as a number.
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -226,60 +394,143 @@ mod tests {
 
     fn store() -> (tempfile::TempDir, Blobs) {
         let dir = tempfile::tempdir().unwrap();
-        let blobs = Blobs::new(dir.path().join("checkpoints"));
+        let blobs = Blobs::new(dir.path().join("checkpoints/packs"));
         (dir, blobs)
     }
 
-    #[test]
-    fn what_is_added_comes_back_once_settled_also_to_others() {
-        let (dir, mut blobs) = store();
-        // So many that they are synced together.
-        let texts: Vec<String> = (0..FEW + 2).map(|n| format!("text {n}")).collect();
-        let ids: Vec<BlobId> = texts.iter().map(|t| blobs.add(t.as_bytes()).unwrap().0).collect();
-        let other = Blobs::new(dir.path().join("checkpoints"));
-        assert!(texts.iter().zip(&ids).all(|(text, id)| {
-            let length = text.len() as u64;
-            blobs.has(id, length) && !other.has(id, length)
-        }));
-        assert_eq!(blobs.read(&ids[0]).unwrap().unwrap(), b"text 0");
-        blobs.sync().unwrap();
-        for (text, id) in texts.iter().zip(&ids) {
-            assert_eq!(other.read(id).unwrap().unwrap(), text.as_bytes());
+    fn synced(blobs: &mut Blobs, texts: &[String]) -> Vec<BlobId> {
+        let ids: Vec<_> = texts.iter().map(|text| BlobId::of(text.as_bytes())).collect();
+        for (id, text) in ids.iter().zip(texts) {
+            blobs.add(id, text.as_bytes()).unwrap();
         }
-        assert_eq!(blobs.add(b"text 1").unwrap(), (ids[1].clone(), 0));
-        assert_eq!(other.all().len(), texts.len());
-        other.remove(&ids[1]).unwrap();
-        assert!(!blobs.has(&ids[1], 6) && blobs.read(&ids[1]).unwrap().is_none());
+        blobs.sync().unwrap();
+        ids
+    }
+
+    fn read(blobs: &Blobs, text: &str) -> Option<String> {
+        let bytes = blobs.read(&BlobId::of(text.as_bytes())).unwrap();
+        bytes.map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    fn packs(blobs: &Blobs) -> Vec<PathBuf> {
+        let mut packs: Vec<_> =
+            fs::read_dir(&blobs.folder).unwrap().map(|pack| pack.unwrap().path()).collect();
+        packs.sort();
+        packs
     }
 
     #[test]
-    fn what_is_not_settled_can_be_taken_back_and_is_swept() {
-        let (dir, mut blobs) = store();
-        let (id, length) = blobs.add(b"x").unwrap();
-        assert_eq!(length, 1);
-        blobs.discard_unsynced();
-        assert!(!blobs.has(&id, 1));
-        blobs.add(b"y").unwrap();
-        drop(blobs);
-        let blobs = Blobs::new(dir.path().join("checkpoints"));
-        blobs.sweep();
-        let incoming = fs::read_dir(dir.path().join("checkpoints/incoming")).unwrap();
-        assert!(incoming.count() == 0 && blobs.all().is_empty());
-    }
-
-    #[test]
-    fn a_blob_that_is_not_what_it_was_is_none() {
+    fn contents_can_be_read_once_added_and_by_others_once_synced() {
         let (_dir, mut blobs) = store();
-        let (id, _) = blobs.add(b"whole").unwrap();
+        let texts: Vec<String> = (0..9).map(|n| "text ".to_owned() + &"n".repeat(n)).collect();
+        assert_eq!(blobs.size(), 0);
+        let id = BlobId::of(texts[0].as_bytes());
+        assert_eq!(blobs.add(&id, texts[0].as_bytes()).unwrap(), 45);
+        assert_eq!(blobs.add(&id, texts[0].as_bytes()).unwrap(), 0);
+        assert_eq!(read(&blobs, &texts[0]).as_ref(), Some(&texts[0]));
+        assert_eq!(read(&Blobs::new(blobs.folder.clone()), &texts[0]), None);
+        let ids = synced(&mut blobs, &texts);
+        assert_eq!(packs(&blobs).len(), 1);
+        let mut other = Blobs::new(blobs.folder.clone());
+        for blobs in [&blobs, &other] {
+            assert!(texts.iter().all(|text| read(blobs, text).as_ref() == Some(text)));
+            assert_eq!(ids.iter().map(|id| blobs.size_of(id).unwrap()).sum::<u64>(), 9 * 45 + 36);
+            assert_eq!(blobs.size(), 10 * 40 + 9 * 5 + 36);
+        }
+        assert_eq!(other.add(&ids[3], texts[3].as_bytes()).unwrap(), 0);
+        let json = serde_json::to_string(&ids[3]).unwrap();
+        assert_eq!(json.len(), 66);
+        assert_eq!(serde_json::from_str::<BlobId>(&json).unwrap(), ids[3]);
+    }
+
+    #[test]
+    fn what_is_not_needed_is_removed_and_the_rest_stays() {
+        let (_dir, mut blobs) = store();
+        let large: Vec<String> = (0..3).map(|n| n.to_string().repeat(1 << 20)).collect();
+        let small: Vec<String> = (3..9).map(|n| format!("text {n}")).collect();
+        let ids = synced(&mut blobs, &large);
+        small.iter().for_each(|text| drop(synced(&mut blobs, std::slice::from_ref(text))));
+        let other = Blobs::new(blobs.folder.clone());
+        assert!(read(&other, &large[2]).is_some());
+        let before = packs(&blobs);
+        blobs.retain(|_| true).unwrap();
+        assert_eq!(packs(&blobs), before);
+        // What is not synced is neither removed nor settled by it.
+        blobs.add(&BlobId::of(b"new"), b"new").unwrap();
+        blobs.retain(|id| *id != ids[1] && *id != BlobId::of(b"text 4")).unwrap();
+        assert!(blobs.size() < 2 * SMALL + 1000);
+        for blobs in [&blobs, &Blobs::new(blobs.folder.clone()), &other] {
+            let all = large.iter().chain(&small);
+            let gone: Vec<&String> = all.filter(|text| read(blobs, text).is_none()).collect();
+            assert_eq!(gone, [&large[1], &small[1]]);
+        }
+        assert_eq!(read(&Blobs::new(blobs.folder.clone()), "new"), None);
         blobs.sync().unwrap();
-        fs::write(blobs.place(&id), "half").unwrap();
-        assert_eq!(blobs.read(&id).unwrap(), None);
-        // What is added again makes it whole.
-        assert!(!blobs.has(&id, 5));
-        assert_eq!(blobs.add(b"whole").unwrap(), (id.clone(), 1));
-        blobs.sync().unwrap();
-        assert_eq!(blobs.read(&id).unwrap().unwrap(), b"whole");
-        let path = BlobId("../../../etc/passwd".to_owned());
-        assert!(blobs.read(&path).unwrap().is_none() && !blobs.has(&path, 0));
+        assert_eq!(read(&Blobs::new(blobs.folder.clone()), "new").unwrap(), "new");
+        blobs.retain(|_| false).unwrap();
+        assert_eq!((packs(&blobs).len(), blobs.size()), (0, 0));
+    }
+
+    #[test]
+    fn many_small_packs_become_one() {
+        let (_dir, mut blobs) = store();
+        let texts: Vec<String> = (0..=MOST_SMALL).map(|n| format!("text {n}")).collect();
+        texts.iter().for_each(|text| drop(synced(&mut blobs, std::slice::from_ref(text))));
+        assert_eq!(packs(&blobs).len(), 1);
+        for blobs in [&blobs, &Blobs::new(blobs.folder.clone())] {
+            assert!(texts.iter().all(|text| read(blobs, text).as_ref() == Some(text)));
+        }
+    }
+
+    #[test]
+    fn what_is_not_synced_can_be_discarded_and_leaves_nothing() {
+        let (_dir, mut blobs) = store();
+        blobs.add(&BlobId::of(b"x"), b"x").unwrap();
+        blobs.discard_unsynced();
+        assert_eq!((read(&blobs, "x"), packs(&blobs).len()), (None, 0));
+        blobs.add(&BlobId::of(b"y"), b"y").unwrap();
+        let next = Blobs::new(blobs.folder.clone());
+        // As a killed process leaves it.
+        std::mem::forget(blobs);
+        assert_eq!((read(&next, "y"), packs(&next).len()), (None, 1));
+        next.remove_leftovers();
+        assert_eq!(packs(&next).len(), 0);
+    }
+
+    #[test]
+    fn damage_is_reported_and_never_read() {
+        let (_dir, mut blobs) = store();
+        let [first, second] = ["first", "second"].map(str::to_owned);
+        synced(&mut blobs, std::slice::from_ref(&first));
+        let pack = packs(&blobs).remove(0);
+        let bytes = fs::read(&pack).unwrap();
+        synced(&mut blobs, std::slice::from_ref(&second));
+        for n in 0..=bytes.len() {
+            for damaged in [Some(0_u8), Some(0xff), None] {
+                let mut other = bytes.clone();
+                match damaged {
+                    Some(byte) if n < bytes.len() && byte != bytes[n] => other[n] = byte,
+                    None => other.truncate(n),
+                    Some(_) => continue,
+                }
+                fs::write(&pack, &other).unwrap();
+                let blobs = Blobs::new(blobs.folder.clone());
+                match blobs.read(&BlobId::of(first.as_bytes())) {
+                    // Its content.
+                    Ok(None) => assert!(n < first.len()),
+                    Ok(Some(read)) => assert!(read == first.as_bytes() && other == bytes),
+                    Err(e) => assert!(e.to_string().contains(pack.to_str().unwrap()), "{e}"),
+                }
+                assert_eq!(read(&blobs, &second).as_ref(), Some(&second));
+            }
+        }
+        // What is added again is whole, and without the pack nothing is damaged.
+        fs::write(&pack, &bytes[1..]).unwrap();
+        let mut blobs = Blobs::new(blobs.folder.clone());
+        synced(&mut blobs, std::slice::from_ref(&first));
+        assert_eq!(read(&blobs, &first), Some(first));
+        assert!(blobs.read(&BlobId::of(b"third")).is_err());
+        fs::remove_file(&pack).unwrap();
+        assert_eq!(read(&Blobs::new(blobs.folder.clone()), "third"), None);
     }
 }

@@ -34,9 +34,9 @@ impl From<SystemTime> for Timestamp {
     }
 }
 
-/// A file time in nanoseconds since 1970.
-pub fn nanos(seconds: i64, nanos: impl Into<i128>) -> i128 {
-    i128::from(seconds) * 1_000_000_000 + nanos.into()
+/// A file time in nanoseconds since 1970; times after the year 2262 are the last of it.
+pub fn nanos(seconds: i64, nanos: impl Into<i64>) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos.into())
 }
 
 impl fmt::Display for Timestamp {

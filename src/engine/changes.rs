@@ -95,7 +95,6 @@ impl Engine {
         }
         let rules = rules.map(|rules| store.add_json(&rules)).transpose()?;
         store.sync()?;
-        store.save_size();
         Ok(TurnChanges { rules, ..describe(store, &compose([earlier, changes]), records) })
     }
 }

@@ -331,7 +331,7 @@ impl Inbox {
 
 impl Claimed {
     /// When its file was last written, in nanoseconds since 1970; None if unknown.
-    pub fn written(&self) -> Option<i128> {
+    pub fn written(&self) -> Option<i64> {
         Some(self.file.written).filter(|written| *written > 0)
     }
 

@@ -147,7 +147,7 @@ pub struct FileId {
     /// The inode number.
     pub inode: u64,
     /// The time of the last write, in nanoseconds since 1970.
-    pub written: i128,
+    pub written: i64,
     /// The length in bytes.
     pub length: u64,
 }

@@ -28,7 +28,7 @@ pub struct FolderEntry {
     /// Its size in bytes; that of the link itself for a link, and 0 for a folder.
     pub size: u64,
     /// When it was last written, in nanoseconds since 1970, if known.
-    pub written: Option<i128>,
+    pub written: Option<i64>,
 }
 
 /// Where a listing or search begins.

@@ -242,7 +242,7 @@ impl Order {
         let mine = |path: &&String| {
             let kept = path.starts_with(&format!("{base}/sessions/")) && !path.ends_with("/.lock");
             // What was seen of the workspace is only remembered so as not to be read again.
-            let memory = ["/checkpoints/index", "/checkpoints/size"];
+            let memory = ["/checkpoints/scanned", "/checkpoints/size-after-gc"];
             let memory = memory.iter().any(|name| path.ends_with(name));
             kept && !memory && **path != old && *path != from
         };

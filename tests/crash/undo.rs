@@ -70,9 +70,10 @@ fn judge(
     } else if begun && !scene.base.read(&outbox).contains("The user has undone what you changed") {
         scene.wrong.push(format!("it is not told: {}", scene.base.read(&outbox)));
     }
-    let journal = scene.base.names("sessions/checkpoints/incoming");
-    if !journal.is_empty() {
-        scene.wrong.push(format!("left: {journal:?}"));
+    let mut packs = scene.base.names("sessions/checkpoints/packs");
+    packs.retain(|name| !name.ends_with(".pack"));
+    if !packs.is_empty() {
+        scene.wrong.push(format!("left: {packs:?}"));
     }
     begun
 }

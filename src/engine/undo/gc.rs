@@ -76,8 +76,7 @@ fn needed_by_waiting(sessions: &SessionStore, store: &CheckpointStore) -> Result
 pub fn kept_turns(config: &Config) -> Result<(Vec<KeptTurn>, u64)> {
     let store = store(config);
     let kept = all_turns(config, &store)?;
-    // Counted anew, since the recorded size may be from before a hard stop.
-    Ok((kept, store.blobs.all().iter().map(|(_, length)| length).sum()))
+    Ok((kept, store.blobs.size()))
 }
 
 fn all_turns(config: &Config, store: &CheckpointStore) -> Result<Vec<KeptTurn>> {

@@ -192,7 +192,6 @@ impl Engine {
             records.push(self.checkpoints.add_json(&done)?);
         }
         self.checkpoints.sync()?;
-        self.checkpoints.save_size();
         let mut changed = changes::describe(&self.checkpoints, &done, records);
         changed.back = Some(Box::new(back));
         let mut session = begin.session.clone();

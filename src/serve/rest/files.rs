@@ -217,7 +217,7 @@ fn list(space: &RestSpace, path: &str, recursive: bool) -> Result<ApiReply, ApiE
 }
 
 /// The timestamp of a file from nanoseconds since 1970. A missing or earlier time counts as 1970.
-fn time(written: Option<i128>) -> Timestamp {
+fn time(written: Option<i64>) -> Timestamp {
     let since = written.and_then(|nanos| u64::try_from(nanos).ok()).unwrap_or_default();
     Timestamp::from(SystemTime::UNIX_EPOCH + Duration::from_nanos(since))
 }

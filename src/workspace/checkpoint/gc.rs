@@ -3,11 +3,13 @@
 //! The current turn takes precedence over recorded ones: if there is no room for what it needs, as many of the oldest
 //! checkpoints as necessary are deleted at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::path::PathBuf;
 
 use super::CheckpointStore;
-use crate::blobs::{BlobId, Blobs};
+use crate::atomic;
+use crate::blobs::BlobId;
 use crate::error::Result;
 
 /// The blobs that must not be deleted, and those of recorded turns.
@@ -91,40 +93,37 @@ impl CheckpointStore {
         self.cache.load(None)?;
         needed.append(&mut self.cache.blobs());
         needed.extend(self.in_use.iter().cloned());
-        let lengths: BTreeMap<BlobId, u64> = self.blobs.all().into_iter().collect();
-        let length = |blob: &BlobId| lengths.get(blob).copied().unwrap_or_default();
-        let present = self.blobs.waiting_bytes() + needed.iter().map(length).sum::<u64>();
+        let size_of = |blob: &BlobId| self.blobs.size_of(blob).unwrap_or_default();
+        let present = needed.iter().map(size_of).sum::<u64>();
         let Some(most) = most(present) else { return Ok(false) };
-        let (mut sum, mut deleted) = (present, turns.len());
+        let mut sum = present;
         for (nth, (_, needs)) in turns.iter().rev().enumerate() {
-            sum += needs.difference(&needed).map(length).sum::<u64>();
+            sum += needs.difference(&needed).map(size_of).sum::<u64>();
             if nth >= spared && sum > most {
                 break;
             }
-            deleted -= 1;
             needed.extend(needs.iter().cloned());
         }
-        // The records go first: a turn that lacks one is reported as deleted.
-        let gone = turns[..deleted].iter().flat_map(|(records, _)| records);
-        gone.filter(|record| !needed.contains(*record))
-            .try_for_each(|record| self.blobs.remove(record))?;
-        self.sweep(&needed)?;
-        self.save_size();
+        self.retain(&needed)?;
         Ok(true)
+    }
+
+    /// Deletes all contents except these.
+    pub(super) fn retain(&mut self, needed: &BTreeSet<BlobId>) -> Result<()> {
+        self.size = None;
+        self.blobs.retain(|id| needed.contains(id))?;
+        // If the file is missing, the next turn may look for unneeded contents again.
+        let _ = atomic::write_soon(&self.size_after_gc(), self.size().to_string().as_bytes());
+        Ok(())
+    }
+
+    fn size_after_gc(&self) -> PathBuf {
+        self.folder.join("size-after-gc")
     }
 
     /// The number of stored bytes.
     pub fn size(&mut self) -> u64 {
-        if let Some(size) = self.size {
-            return size;
-        }
-        // Usually an earlier process has counted them.
-        let text = crate::atomic::read_own_text(&self.folder.join("size")).unwrap_or_default();
-        let mut numbers = text.split_whitespace().map_while(|number| number.parse().ok());
-        let size = numbers.next();
-        self.size_at_last_sweep = self.size_at_last_sweep.max(numbers.next().unwrap_or_default());
-        let count = || self.blobs.all().iter().map(|(_, length)| length).sum();
-        *self.size.insert(size.unwrap_or_else(count))
+        *self.size.get_or_insert_with(|| self.blobs.size())
     }
 
     /// The most bytes that may be stored.
@@ -134,45 +133,25 @@ impl CheckpointStore {
 
     /// Stores a content; None if there is no room, even after deleting the oldest checkpoints.
     pub(super) fn store_content(&mut self, bytes: &[u8]) -> Result<Option<BlobId>> {
-        let length = bytes.len() as u64;
-        let has = |blobs: &Blobs| blobs.has(&BlobId::of(bytes), length);
-        if !has(&self.blobs) && !self.has_room_for(length) {
+        let id = BlobId::of(bytes);
+        if self.blobs.size_of(&id).is_none() && !self.has_room_for(bytes.len() as u64) {
             return Ok(None);
         }
-        let (id, more) = self.blobs.add(bytes)?;
-        self.size = self.size.map(|size| size + more);
-        self.in_use.insert(id.clone());
+        self.add(&id, bytes)?;
         Ok(Some(id))
     }
 
-    /// Saves the sizes for the next process.
-    pub fn save_size(&self) {
-        if let Some(size) = self.size {
-            let text = format!("{size} {}", self.size_at_last_sweep);
-            // If the file is missing, the next process counts again.
-            let _ = crate::atomic::write_soon(&self.folder.join("size"), text.as_bytes());
-        }
+    /// Adds a content regardless of the limit.
+    pub(super) fn add(&mut self, id: &BlobId, bytes: &[u8]) -> Result<()> {
+        let more = self.blobs.add(id, bytes)?;
+        self.size = self.size.map(|size| size + more);
+        Ok(())
     }
 
-    /// Deletes all blobs except these and those in the cache. Returns the number of bytes that remain.
-    pub(super) fn sweep(&mut self, needed: &BTreeSet<BlobId>) -> Result<u64> {
-        self.cache.load(None)?;
-        let known = self.cache.blobs();
-        let mut size = self.blobs.waiting_bytes();
-        for (id, length) in self.blobs.all() {
-            if needed.contains(&id) || known.contains(&id) {
-                size += length;
-            } else {
-                self.blobs.remove(&id)?;
-            }
-        }
-        (self.size, self.size_at_last_sweep) = (Some(size), size);
-        Ok(size)
-    }
-
-    /// Whether so much is stored that it is time to delete unneeded blobs.
+    /// Whether so much is stored that it is time to delete unneeded contents.
     pub fn is_full(&mut self) -> bool {
         let (size, limit) = (self.size(), self.limit);
-        size > limit / 10 * 9 && size > self.size_at_last_sweep.saturating_add(limit / 20)
+        let after_gc = || atomic::read_own_text(&self.size_after_gc()).ok()?.parse().ok();
+        size > limit / 10 * 9 && size > after_gc().unwrap_or(0_u64).saturating_add(limit / 20)
     }
 }

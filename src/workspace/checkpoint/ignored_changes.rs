@@ -110,7 +110,8 @@ impl IgnoredSnapshot {
         let met = cache.seen.iter().filter(|(_, known)| known.is_scanned());
         let met = met.map(|(path, known)| (path, &known.facts, known.size, known.what.is_folder()));
         let others = now.all.iter().filter(|(path, it)| self.all.get(*path) != Some(*it));
-        let others = others.map(|(path, (facts, size))| (path, facts, *size, path.ends_with('/')));
+        let others =
+            others.map(|(path, (facts, size))| (&**path, facts, *size, path.ends_with('/')));
         let find = self.finder();
         let renamed: HashSet<&str> = met
             .chain(others)

@@ -205,8 +205,8 @@ impl CheckpointStore {
                 return Ok(Some("its earlier content is not stored".to_owned()));
             }
         }
-        if let Some(TreeEntry::File { blob, size, .. }) = now
-            && !self.blobs.has(blob, *size)
+        if let Some(TreeEntry::File { blob, .. }) = now
+            && self.blobs.size_of(blob).is_none()
         {
             return Ok(Some("its current content is not stored".to_owned()));
         }

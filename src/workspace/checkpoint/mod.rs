@@ -1,7 +1,7 @@
 //! Snapshots of the workspace before and after a turn, to show the turn's changes and to undo them. All access is
 //! beneath the workspace's handle, and no link is followed.
 //!
-//! - Contents are stored as blobs, named by their digests: those of regular files up to a size limit, while there is
+//! - Contents are stored in packs, under their digests: those of regular files up to a size limit, while there is
 //!   room. Other files are identified by inode number and times, and reported as not restorable.
 //! - Ignored files are not scanned; the ignore rules from before the turn apply. Nothing named `.git` is scanned, nor
 //!   is deaddrop's own state. A file that an operation itself changes is stored even if it is ignored.
@@ -68,8 +68,6 @@ pub struct CheckpointStore {
     limit: u64,
     /// The bytes stored now; None until they are counted.
     size: Option<u64>,
-    /// The bytes stored after the last sweep.
-    size_at_last_sweep: u64,
     /// The recorded turns; None if they must not be deleted to make room.
     turns: Option<Box<dyn RecordedTurns>>,
     /// Blobs that the current turn needs, beside those in the cache.
@@ -82,14 +80,13 @@ impl CheckpointStore {
     /// The store in this folder, which is created when something is stored.
     pub fn new(folder: &Path, file_limit: u64, ignored_limits: IgnoredLimits, limit: u64) -> Self {
         Self {
-            blobs: Blobs::new(folder.to_owned()),
-            cache: StatCache::new(folder.join("index")),
+            blobs: Blobs::new(folder.join("packs")),
+            cache: StatCache::new(folder.join("scanned")),
             folder: folder.to_owned(),
             file_limit,
             ignored_limits,
             limit,
             size: None,
-            size_at_last_sweep: 0,
             turns: None,
             in_use: BTreeSet::new(),
             no_room_for: None,
@@ -103,8 +100,9 @@ impl CheckpointStore {
     /// Never: strings and numbers always become JSON.
     pub fn add_json(&mut self, value: &(impl Serialize + ?Sized)) -> Result<BlobId> {
         let text = serde_json::to_vec(value).expect("strings and numbers become JSON");
-        let (id, more) = self.blobs.add(&text)?;
-        self.size = Some(self.size() + more);
+        let id = BlobId::of(&text);
+        self.add(&id, &text)?;
+        self.mark_in_use([&id].into_iter());
         Ok(id)
     }
 
@@ -137,12 +135,12 @@ impl CheckpointStore {
     fn discard_unsynced(&mut self) {
         self.blobs.discard_unsynced();
         self.cache.unload();
-        (self.size, _) = (None, std::fs::remove_file(self.folder.join("size")));
+        self.size = None;
     }
 
     /// Deletes what interrupted writes left. The caller must hold the project's lock.
     pub fn remove_leftovers(&self) {
-        self.blobs.sweep();
+        self.blobs.remove_leftovers();
         let _ = crate::atomic::sweep(&self.folder);
     }
 }

@@ -309,7 +309,7 @@ impl<'a> Recorder<'a> {
             return noted.map(|noted| (noted, None));
         }
         // File times are coarse: a file written now may get a slightly earlier time.
-        self.since = i64::try_from(now() - 20_000_000).unwrap_or(i64::MAX);
+        self.since = now() - 20_000_000;
         Some(match self.scan_before(workspace) {
             Ok((walk, mark)) => {
                 self.all = Some(mark.clone());
@@ -324,7 +324,7 @@ impl<'a> Recorder<'a> {
         // This turn has no position in the cache file yet.
         self.store.cache.compact()?;
         let by = self.rules_before()?;
-        let ScanResult { walk, ignored, .. } = self.store.scan(workspace, &by.0)?;
+        let ScanResult { walk, ignored, .. } = self.store.scan(workspace, &by.0, false)?;
         self.ignored[0] = Some(ignored);
         self.repositories = walk.places(PlaceKind::Repository).map(str::to_owned).collect();
         self.store.sync()?;
@@ -344,7 +344,7 @@ impl<'a> Recorder<'a> {
             return None;
         }
         let by = IgnoreSource::Given(self.store.cache.rules.clone());
-        match self.store.scan(workspace, &by) {
+        match self.store.scan(workspace, &by, true) {
             Ok(ScanResult { walk, differences, ignored }) => {
                 self.ignored[1] = Some(ignored);
                 self.differences = Some(differences);
@@ -370,7 +370,6 @@ impl<'a> Recorder<'a> {
         if concluded.is_err() {
             self.store.discard_unsynced();
         }
-        self.store.save_size();
         let failed = |why| RecordedChanges { changes: Err(why), rules: None, ignored: Vec::new() };
         concluded.unwrap_or_else(failed)
     }
@@ -460,7 +459,7 @@ impl<'a> Recorder<'a> {
 impl Difference {
     /// Whether it was unreadable before and has not changed since: a command only made it readable.
     fn was_only_made_readable(&self, since: i64) -> bool {
-        let is_old = |changed: i128| changed != 0 && changed < since.into();
+        let is_old = |changed: i64| changed != 0 && changed < since;
         let before = self.change.before.as_ref();
         before.is_some_and(|before| before.is_unknown_at(&self.change.path))
             && self.facts.is_some_and(|(facts, _)| is_old(facts.changed))

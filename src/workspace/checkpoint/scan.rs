@@ -7,7 +7,7 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::ignored;
 use super::ignored_changes::IgnoredSnapshot;
-use super::stat_cache::{CachedEntry, Unreadable};
+use super::stat_cache::{CachedEntry, Entries, Unreadable};
 use super::tree::{Identity, is_same, shown_path};
 use super::trusted_times::TrustedTimes;
 use super::{CheckpointStore, NotStored, TreeChange, TreeEntry, tracked};
@@ -22,7 +22,7 @@ use crate::workspace::{Workspace, open_nofollow};
 
 /// A file that changed this recently may change again within the same time stamp, in nanoseconds: some file systems
 /// have a resolution of two seconds.
-pub(super) const YOUNG: i128 = 2_000_000_000;
+pub(super) const YOUNG: i64 = 2_000_000_000;
 /// How often to try reading a file that changes while it is read.
 const TRIES: usize = 3;
 
@@ -48,16 +48,26 @@ pub(super) struct Difference {
 
 impl CheckpointStore {
     /// Scans everything that these rules do not ignore, and stores new contents. Nothing is on disk before the next
-    /// sync.
+    /// sync. `compares` collects the differences from the last scan.
     ///
     /// # Errors
     /// The root cannot be listed, or a content cannot be stored; the store is then unchanged.
-    pub(super) fn scan(&mut self, workspace: &Workspace, by: &IgnoreSource) -> Result<ScanResult> {
+    pub(super) fn scan(
+        &mut self,
+        workspace: &Workspace,
+        by: &IgnoreSource,
+        compares: bool,
+    ) -> Result<ScanResult> {
         self.cache.load(None)?;
-        self.compare(workspace, by).inspect_err(|_| self.discard_unsynced())
+        self.scan_loaded(workspace, by, compares).inspect_err(|_| self.discard_unsynced())
     }
 
-    fn compare(&mut self, workspace: &Workspace, by: &IgnoreSource) -> Result<ScanResult> {
+    fn scan_loaded(
+        &mut self,
+        workspace: &Workspace,
+        by: &IgnoreSource,
+        compares: bool,
+    ) -> Result<ScanResult> {
         let now = now();
         let mut walk = detailed_walk(workspace, by)?;
         let mut close = *walk.detailed.take().unwrap_or_default();
@@ -71,38 +81,39 @@ impl CheckpointStore {
         let DetailedWalk { met: mut entries, left_out, rules, others, unreadable } = close;
         entries.push(workspace.root_entry()?);
         entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let kept = ignored::select(workspace, &left_out, self.ignored_limits);
+        entries.dedup_by(|a, b| a.path == b.path);
+        let mut kept = ignored::select(workspace, &left_out, self.ignored_limits);
         let paths: HashSet<String> = kept.iter().map(|kept| kept.path.clone()).collect();
         // The walk already contains what git tracks in an ignored folder.
+        kept.retain(|kept| {
+            entries.binary_search_by(|entry| entry.path.as_str().cmp(&kept.path)).is_err()
+        });
+        let room = Entries::with_capacity(entries.len() + kept.len());
         let entries = entries.into_iter().map(|entry| {
             let tracked = paths.contains(&entry.path);
             (entry, tracked, tracked)
         });
         let kept = kept.into_iter().map(|kept| (kept, true, false));
-        self.cache.earlier = std::mem::take(&mut self.cache.seen);
+        self.cache.earlier = std::mem::replace(&mut self.cache.seen, room);
         let (mut differences, mut folders) = (Vec::new(), FolderCache::new(workspace));
         let mut times = TrustedTimes::default();
         for (entry, ignored, tracked) in entries.chain(kept) {
-            if self.cache.seen.contains_key(&entry.path) {
-                continue;
-            }
             let is_scanned = !ignored || tracked;
-            let earlier = &mut self.cache.earlier;
-            let is_known =
-                earlier.get(&entry.path).is_some_and(|known| known.is_scanned() == is_scanned);
-            let was = if is_known { earlier.remove(&entry.path) } else { None };
+            let is_known = |known: &CachedEntry| known.is_scanned() == is_scanned;
+            let was = self.cache.earlier.take_if(&entry.path, is_known);
             let known = self.cached_entry(&entry, was.as_ref(), &mut folders, &mut times, now)?;
             let known = CachedEntry { ignored, tracked, ..known };
-            let before = match &was {
-                Some(known) => Some(known.what.clone()),
-                None => {
-                    let is_unknown = self.cache.unreadable.hides(&entry.path);
-                    is_unknown.then(|| TreeEntry::unreadable_at(&entry.path))
-                }
-            };
             // If no earlier scan included the root, its former state is unknown.
             let is_new_root = entry.path.is_empty() && was.is_none();
-            if is_scanned && before.as_ref() != Some(&known.what) && !is_new_root {
+            let is_same = was.as_ref().is_some_and(|was| was.what == known.what);
+            if compares && is_scanned && !is_same && !is_new_root {
+                let before = match &was {
+                    Some(known) => Some(known.what.clone()),
+                    None => {
+                        let is_unknown = self.cache.unreadable.hides(&entry.path);
+                        is_unknown.then(|| TreeEntry::unreadable_at(&entry.path))
+                    }
+                };
                 // A file has replaced an ignored folder.
                 let ignored = was.as_ref().is_some_and(|was| was.ignored && was.what.is_folder())
                     && !known.what.is_folder();
@@ -111,16 +122,20 @@ impl CheckpointStore {
                 let facts = Some((entry.facts, entry.size));
                 differences.push(Difference { change, is_scanned, facts });
             }
-            if was.as_ref() == Some(&known) {
-                self.cache.seen.insert(entry.path, known);
-            } else {
-                self.cache.set(entry.path, known);
-            }
+            let is_new = was.as_ref() != Some(&known);
+            self.cache.add(entry.path, known, is_new);
         }
+        self.cache.seen.sort();
         let unreadable = Unreadable::from(unreadable);
         let before = std::mem::take(&mut self.cache.earlier);
-        self.mark_in_use(before.values().filter_map(|known| known.what.blob()));
-        for (path, known) in before {
+        self.mark_in_use(before.iter().filter_map(|(_, known)| known.what.blob()));
+        for (path, known) in before.into_iter() {
+            if self.cache.seen.get(&path).is_none() {
+                self.cache.remove(&path);
+            }
+            if !compares {
+                continue;
+            }
             let (is_scanned, CachedEntry { what, ignored, .. }) = (known.is_scanned(), known);
             // An entry of a folder that cannot be listed may still be found by its name.
             let after = if is_scanned && !unreadable.hides(&path) {
@@ -135,9 +150,6 @@ impl CheckpointStore {
                     Err(_) => Some(TreeEntry::unreadable_at(&path)),
                 }
             };
-            if !self.cache.seen.contains_key(&path) {
-                self.cache.remove(&path);
-            }
             if after.as_ref() != Some(&what) {
                 let change = TreeChange { ignored, ..TreeChange::of(path, Some(what), after) };
                 differences.push(Difference { change, is_scanned, facts: None });
@@ -159,7 +171,7 @@ impl CheckpointStore {
         was: Option<&CachedEntry>,
         folders: &mut FolderCache,
         times: &mut TrustedTimes,
-        now: i128,
+        now: i64,
     ) -> Result<CachedEntry> {
         let trusted = times.are_trusted(entry, folders);
         let holds = trusted && was.is_some_and(|known| known.matches_entry(entry));
@@ -242,6 +254,7 @@ impl CheckpointStore {
             return Ok(Some(TreeEntry::repository_at(path)));
         }
         if let Some((what, ..)) = self.entry(Some(folders.last()), &entry, keep)? {
+            self.mark_in_use(what.blob().into_iter());
             return Ok(Some(what));
         }
         self.cache.load(None)?;

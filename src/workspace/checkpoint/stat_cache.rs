@@ -5,11 +5,12 @@
 //! path or the ignore rules of a folder, or removes one. So a turn writes only what has changed, and a position in the
 //! file ([`CachePosition`]) stands for the state at that time. Torn or damaged lines at its end are ignored.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,8 @@ use crate::workspace::walk::detailed::{FileStat, Texts, WalkEntry};
 
 /// How much longer than necessary the file may be before it is rewritten, in bytes.
 const SLACK: u64 = 256 << 10;
+/// How much is written at once, in bytes.
+const CHUNK: usize = 64 << 10;
 
 /// A scanned entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,14 +71,14 @@ impl CachedEntry {
 /// A line of the file. A path is stored as the length of the prefix that it shares with the path before, and the
 /// rest: so the paths of nested folders do not take quadratic space.
 #[derive(Debug, Serialize, Deserialize)]
-enum CacheLine {
+enum CacheLine<'a> {
     /// The first line: the file's random id.
-    Id(String),
+    Id(Cow<'a, str>),
     /// The entry at a path; None removes it.
-    At(usize, String, Option<CachedEntry>),
+    At(usize, Cow<'a, str>, Option<Cow<'a, CachedEntry>>),
     /// The ignore files in a folder, by name; None removes them.
-    RulesIn(usize, String, Option<BTreeMap<String, String>>),
-    Unreadable(Unreadable),
+    RulesIn(usize, Cow<'a, str>, Option<Cow<'a, BTreeMap<String, String>>>),
+    Unreadable(Cow<'a, Unreadable>),
 }
 
 /// Places that a scan could not read, since a folder cannot be listed or searched: their contents are unknown, which
@@ -126,24 +129,75 @@ pub struct CachePosition {
     end: u64,
 }
 
+/// Entries by path, in one piece: there can be many.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Entries(Vec<(Box<str>, Option<CachedEntry>)>);
+
+impl Entries {
+    pub(super) fn with_capacity(entries: usize) -> Self {
+        Self(Vec::with_capacity(entries))
+    }
+
+    /// Adds an entry, or removes one. Counts after the next [`Entries::sort`].
+    fn push(&mut self, path: impl Into<Box<str>>, entry: Option<CachedEntry>) {
+        self.0.push((path.into(), entry));
+    }
+
+    /// Sorts what was added. Of equal paths, the last counts.
+    pub(super) fn sort(&mut self) {
+        self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
+        self.0.dedup_by(|later, earlier| {
+            let is_same = later.0 == earlier.0;
+            if is_same {
+                std::mem::swap(later, earlier);
+            }
+            is_same
+        });
+        self.0.retain(|(_, entry)| entry.is_some());
+    }
+
+    fn find(&self, path: &str) -> Option<usize> {
+        self.0.binary_search_by(|(other, _)| (**other).cmp(path)).ok()
+    }
+
+    pub(super) fn get(&self, path: &str) -> Option<&CachedEntry> {
+        self.0[self.find(path)?].1.as_ref()
+    }
+
+    /// Takes an entry out if it meets a condition.
+    pub(super) fn take_if(
+        &mut self,
+        path: &str,
+        condition: impl Fn(&CachedEntry) -> bool,
+    ) -> Option<CachedEntry> {
+        let at = self.find(path)?;
+        self.0[at].1.take_if(|entry| condition(entry))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &CachedEntry)> {
+        self.0.iter().filter_map(|(path, entry)| Some((&**path, entry.as_ref()?)))
+    }
+
+    pub(super) fn into_iter(self) -> impl Iterator<Item = (String, CachedEntry)> {
+        self.0.into_iter().filter_map(|(path, entry)| Some((path.into(), entry?)))
+    }
+}
+
 /// The results of the last scan.
 #[derive(Debug, Default)]
 pub(super) struct StatCache {
     path: PathBuf,
     id: String,
-    pub(super) seen: BTreeMap<String, CachedEntry>,
+    pub(super) seen: Entries,
     /// During a scan: entries of the scan before that have not been found again yet.
-    pub(super) earlier: BTreeMap<String, CachedEntry>,
+    pub(super) earlier: Entries,
     pub(super) rules: Texts,
     /// What the last scan could not read.
     pub(super) unreadable: Unreadable,
     /// The file's length, and its length when it was last rewritten.
     end: u64,
     compact_end: u64,
-    /// The path of the last line that contains one.
-    last: String,
-    /// Lines that are not written yet.
-    lines: String,
+    lines: Lines,
     is_synced: bool,
     is_loaded: bool,
 }
@@ -166,34 +220,44 @@ impl StatCache {
         }
         self.unload();
         self.is_loaded = true;
-        let bytes = match atomic::read_own(&self.path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
-            bytes => bytes.map_err(|e| Error::io("read", &self.path, e))?,
+        let fail = |e| Error::io("read", &self.path, e);
+        let mut file = match atomic::open_own(File::options().read(true), &self.path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(mark.is_none()),
+            file => BufReader::new(file.map_err(fail)?),
         };
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let is_beyond = mark.is_some_and(|mark| self.end >= mark.end);
-            if is_beyond || parse_line(line).and_then(|parsed| self.apply(parsed)).is_none() {
+        let mut line = Vec::new();
+        while mark.is_none_or(|mark| self.end < mark.end) {
+            line.clear();
+            let length = file.read_until(b'\n', &mut line);
+            let length = length.map_err(|e| Error::io("read", &self.path, e))?;
+            if parse_line(&line).and_then(|parsed| self.apply(parsed)).is_none() {
                 break;
             }
-            self.end += line.len() as u64;
+            self.end += length as u64;
         }
-        self.compact_end = self.end;
+        self.seen.sort();
+        (self.compact_end, self.lines.are_kept) = (self.end, self.end > 0);
         Ok(mark.is_none_or(|mark| mark.id == self.id && mark.end == self.end))
     }
 
     /// Applies a line; None if its path is invalid.
-    fn apply(&mut self, line: CacheLine) -> Option<()> {
+    fn apply(&mut self, line: CacheLine<'_>) -> Option<()> {
         match line {
-            CacheLine::Id(id) => self.id = id,
+            CacheLine::Id(id) => self.id = id.into_owned(),
             CacheLine::At(same, rest, known) => {
-                replace_suffix(&mut self.last, same, &rest)?;
-                set_or_remove(&mut self.seen, &self.last, known);
+                replace_suffix(&mut self.lines.last, same, &rest)?;
+                self.seen.push(&*self.lines.last, known.map(Cow::into_owned));
             }
             CacheLine::RulesIn(same, rest, rules) => {
-                replace_suffix(&mut self.last, same, &rest)?;
-                set_or_remove(&mut self.rules, &self.last, rules);
+                replace_suffix(&mut self.lines.last, same, &rest)?;
+                match rules {
+                    Some(rules) => {
+                        self.rules.insert(self.lines.last.clone(), rules.into_owned());
+                    }
+                    None => drop(self.rules.remove(&self.lines.last)),
+                }
             }
-            CacheLine::Unreadable(unreadable) => self.unreadable = unreadable,
+            CacheLine::Unreadable(unreadable) => self.unreadable = unreadable.into_owned(),
         }
         Some(())
     }
@@ -203,38 +267,42 @@ impl StatCache {
         self.seen.get(path).filter(|known| known.is_scanned())
     }
 
-    pub(super) fn set(&mut self, path: String, known: CachedEntry) {
-        self.push_at(&path, CacheLine::At, Some(known.clone()));
-        self.seen.insert(path, known);
+    /// Adds an entry that the present scan has found. Counts once all are sorted.
+    pub(super) fn add(&mut self, path: String, known: CachedEntry, is_new: bool) {
+        if is_new {
+            self.lines.add_at(&path, CacheLine::At, Some(&known));
+        }
+        self.seen.push(path, Some(known));
     }
 
-    /// Records that nothing exists at a path any more.
+    /// Records that the present scan has not found an earlier entry.
     pub(super) fn remove(&mut self, path: &str) {
-        self.push_at(path, CacheLine::At, None);
-        self.seen.remove(path);
+        self.lines.add_at(path, CacheLine::At, None);
     }
 
     pub(super) fn set_rules(&mut self, rules: Texts) {
-        let before = std::mem::replace(&mut self.rules, rules.clone());
-        let gone = before.keys().filter(|folder| !rules.contains_key(*folder));
-        gone.for_each(|folder| self.push_at(folder, CacheLine::RulesIn, None));
-        for (folder, texts) in rules.into_iter().filter(|(f, texts)| before.get(f) != Some(texts)) {
-            self.push_at(&folder, CacheLine::RulesIn, Some(texts));
+        let before = std::mem::replace(&mut self.rules, rules);
+        for folder in before.keys().filter(|folder| !self.rules.contains_key(*folder)) {
+            self.lines.add_at(folder, CacheLine::RulesIn, None);
+        }
+        for (folder, texts) in self.rules.iter().filter(|(f, texts)| before.get(*f) != Some(*texts))
+        {
+            self.lines.add_at(folder, CacheLine::RulesIn, Some(texts));
         }
     }
 
     pub(super) fn set_unreadable(&mut self, unreadable: Unreadable) {
         if unreadable != self.unreadable {
-            self.push(&CacheLine::Unreadable(unreadable.clone()));
+            self.lines.add(&CacheLine::Unreadable(Cow::Borrowed(&unreadable)));
             self.unreadable = unreadable;
         }
     }
 
     /// Writes what is new, and syncs the file to disk with `sync`.
     pub(super) fn write(&mut self, sync: bool) -> Result<CachePosition> {
-        if self.id.is_empty() || self.end == 0 {
+        if self.end == 0 {
             self.rewrite()?;
-        } else if !self.lines.is_empty() || sync && !self.is_synced {
+        } else if !self.lines.text.is_empty() || sync && !self.is_synced {
             self.append(sync).map_err(|e| {
                 self.unload();
                 Error::io("write", &self.path, e)
@@ -250,9 +318,7 @@ impl StatCache {
             file.set_len(self.end)?;
         }
         file.seek(SeekFrom::Start(self.end))?;
-        file.write_all(self.lines.as_bytes())?;
-        self.end += self.lines.len() as u64;
-        self.lines.clear();
+        self.end += self.lines.write_to(&mut file)?;
         if sync {
             file.sync_data()?;
         }
@@ -261,27 +327,35 @@ impl StatCache {
     }
 
     fn rewrite(&mut self) -> Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+        let mut file = atomic::new_private(folder)?;
         self.id = uuid::Uuid::new_v4().simple().to_string();
-        self.last.clear();
-        self.lines.clear();
-        self.push(&CacheLine::Id(self.id.clone()));
-        self.push(&CacheLine::Unreadable(self.unreadable.clone()));
-        let (rules, seen) = (std::mem::take(&mut self.rules), std::mem::take(&mut self.seen));
-        rules.iter().for_each(|(folder, texts)| {
-            self.push_at(folder, CacheLine::RulesIn, Some(texts.clone()));
-        });
-        seen.iter()
-            .for_each(|(path, known)| self.push_at(path, CacheLine::At, Some(known.clone())));
-        (self.rules, self.seen) = (rules, seen);
-        if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
-        }
+        let (end, lines) =
+            self.write_all(&mut file).map_err(|e| Error::io("write", &self.path, e))?;
         // Later syncs cover what is appended, but not the file's name.
-        let text = std::mem::take(&mut self.lines);
-        atomic::write_private(&self.path, text.as_bytes())?;
-        (self.end, self.compact_end) = (text.len() as u64, text.len() as u64);
-        self.is_synced = true;
+        atomic::persist(file, &self.path)?;
+        (self.end, self.compact_end, self.lines, self.is_synced) = (end, end, lines, true);
         Ok(())
+    }
+
+    /// Writes everything, bit by bit. Returns the length.
+    fn write_all(&self, file: &mut impl Write) -> io::Result<(u64, Lines)> {
+        let (mut lines, mut end) = (Lines { are_kept: true, ..Lines::default() }, 0);
+        lines.add(&CacheLine::Id(Cow::Borrowed(&self.id)));
+        lines.add(&CacheLine::Unreadable(Cow::Borrowed(&self.unreadable)));
+        for (folder, texts) in &self.rules {
+            lines.add_at(folder, CacheLine::RulesIn, Some(texts));
+            end += lines.write_to(file)?;
+        }
+        for (path, known) in self.seen.iter() {
+            lines.add_at(path, CacheLine::At, Some(known));
+            if lines.text.len() > CHUNK {
+                end += lines.write_to(file)?;
+            }
+        }
+        end += lines.write_to(file)?;
+        Ok((end, lines))
     }
 
     /// Rewrites the file if it has grown long. Must not be called within a turn: its positions would become invalid.
@@ -292,26 +366,52 @@ impl StatCache {
 
     /// The blobs of all entries, including those of the scan before during a scan.
     pub(super) fn blobs(&self) -> BTreeSet<BlobId> {
-        let all = self.seen.values().chain(self.earlier.values());
-        all.filter_map(|known| known.what.blob().cloned()).collect()
+        let all = self.seen.iter().chain(self.earlier.iter());
+        all.filter_map(|(_, known)| known.what.blob().cloned()).collect()
     }
+}
 
-    fn push(&mut self, line: &CacheLine) {
-        // Strings and numbers always become JSON.
-        let json = serde_json::to_string(line).unwrap_or_default();
-        let sum = blake3::hash(json.as_bytes()).to_hex();
-        self.lines.extend([&sum[..16], " ", &json, "\n"]);
+/// Lines that are not written yet.
+#[derive(Debug, Default)]
+struct Lines {
+    /// Whether there is a file, to which they will be appended.
+    are_kept: bool,
+    text: String,
+    /// The path of the last line that contains one.
+    last: String,
+}
+
+impl Lines {
+    fn add(&mut self, line: &CacheLine<'_>) {
+        if self.are_kept {
+            // Strings and numbers always become JSON.
+            let json = serde_json::to_string(line).unwrap_or_default();
+            let sum = blake3::hash(json.as_bytes()).to_hex();
+            self.text.extend([&sum[..16], " ", &json, "\n"]);
+        }
     }
 
     /// Adds the line of a path.
-    fn push_at<T>(&mut self, path: &str, line: fn(usize, String, T) -> CacheLine, value: T) {
+    fn add_at<'a, T: Clone>(
+        &mut self,
+        path: &'a str,
+        line: fn(usize, Cow<'a, str>, Option<Cow<'a, T>>) -> CacheLine<'a>,
+        value: Option<&'a T>,
+    ) {
         let mut same = common_prefix(&self.last, path);
         while !path.is_char_boundary(same) {
             same -= 1;
         }
-        // The prefix is always valid here.
-        let _ = replace_suffix(&mut self.last, same, &path[same..]);
-        self.push(&line(same, path[same..].to_owned(), value));
+        self.add(&line(same, Cow::Borrowed(&path[same..]), value.map(Cow::Borrowed)));
+        path.clone_into(&mut self.last);
+    }
+
+    /// Writes them to a file, and returns their length in bytes.
+    fn write_to(&mut self, file: &mut impl Write) -> io::Result<u64> {
+        file.write_all(self.text.as_bytes())?;
+        let length = self.text.len() as u64;
+        self.text.clear();
+        Ok(length)
     }
 }
 
@@ -323,15 +423,8 @@ fn replace_suffix(path: &mut String, same: usize, rest: &str) -> Option<()> {
     Some(())
 }
 
-fn set_or_remove<T>(places: &mut BTreeMap<String, T>, path: &str, value: Option<T>) {
-    match value {
-        Some(value) => drop(places.insert(path.to_owned(), value)),
-        None => drop(places.remove(path)),
-    }
-}
-
 /// Parses a line; None if it is torn or damaged.
-fn parse_line(bytes: &[u8]) -> Option<CacheLine> {
+fn parse_line(bytes: &[u8]) -> Option<CacheLine<'_>> {
     let (sum, json) = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?.split_once(' ')?;
     let is_whole = *sum == blake3::hash(json.as_bytes()).to_hex()[..16];
     serde_json::from_str(json).ok().filter(|_| is_whole)
@@ -366,18 +459,21 @@ mod tests {
             let mut mark = None;
             for (n, path) in paths.iter().enumerate() {
                 if n == cut {
+                    index.seen.sort();
                     let mark_here = index.write(false).unwrap();
                     mark = Some((mark_here, index.seen.clone(), index.rules.clone()));
                 }
                 if n % 3 == 2 {
                     index.remove(path);
+                    index.seen.push(&**path, None);
                 } else {
-                    index.set(path.clone(), known(path));
+                    index.add(path.clone(), known(path), true);
                 }
                 let mut rules = index.rules.clone();
                 rules.insert(path.clone(), BTreeMap::from([(".ignore".to_owned(), "x".to_owned())]));
                 index.set_rules(rules);
             }
+            index.seen.sort();
             index.write(true).unwrap();
             let mut again = StatCache::new(dir.path().join("index"));
             prop_assert!(again.load(None).unwrap());
@@ -386,8 +482,9 @@ mod tests {
                 prop_assert!(again.load(Some(&mark)).unwrap());
                 prop_assert_eq!((&again.seen, &again.rules), (&seen, &rules));
                 // It is gone on with from there.
-                again.set("long/x".to_owned(), known("x"));
+                again.add("long/x".to_owned(), known("x"), true);
                 again.write(true).unwrap();
+                again.seen.sort();
                 let mut once_more = StatCache::new(dir.path().join("index"));
                 once_more.load(None).unwrap();
                 prop_assert_eq!(once_more.seen, again.seen);

@@ -161,7 +161,7 @@ mod tests {
         track(&scene, &[&paths[..], &[&deep[..250]]].concat());
         assert_eq!(known(&mut scene), ["a.log", "d/up/out.log", "d/f/x.log"]);
         let seen = scene.store.cache.seen.iter().filter(|(_, known)| known.is_scanned());
-        let seen: Vec<&String> = seen.map(|(path, _)| path).collect();
+        let seen: Vec<&str> = seen.map(|(path, _)| path).collect();
         assert_eq!(seen, ["", ".gitignore", "a.log", "d"]);
     }
 }

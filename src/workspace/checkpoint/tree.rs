@@ -240,7 +240,7 @@ pub fn reverse(changes: Vec<TreeChange>) -> Vec<TreeChange> {
 #[serde(from = "String", into = "String")]
 pub enum Identity {
     /// Its metadata, and when its inode last changed (ctime, in nanoseconds).
-    Stat(StableStat, i128),
+    Stat(StableStat, i64),
     /// Its path only, since its metadata could not be read.
     Path(String),
 }
@@ -251,7 +251,7 @@ pub struct StableStat {
     inode: u64,
     mode: u32,
     size: u64,
-    written: i128,
+    written: i64,
 }
 
 impl Identity {

@@ -118,9 +118,10 @@ mod tests {
             ARE_UNTRUSTED.set(untrusted);
             scene.turn("true");
             // If it were read, its content would be stored again.
-            std::fs::remove_dir_all(scene.dir.path().join("checkpoints/blobs")).unwrap();
+            std::fs::remove_dir_all(scene.dir.path().join("checkpoints/packs")).unwrap();
+            scene.store = scene.new_store(100_000);
             assert_eq!(scene.turn("true"), []);
-            let is_kept = scene.store.blobs.has(&crate::blobs::BlobId::of(b"one\n"), 4);
+            let is_kept = scene.has(b"one\n");
             assert_eq!(is_kept, untrusted);
         }
         ARE_UNTRUSTED.set(false);

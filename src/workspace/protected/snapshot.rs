@@ -129,7 +129,7 @@ pub(super) struct FileRecord {
     pub(super) mode: u32,
     pub(super) owner: (u32, u32),
     /// When its content or metadata last changed (ctime), in nanoseconds since 1970.
-    pub(super) changed: i128,
+    pub(super) changed: i64,
     /// None if it was too large or could not be read.
     pub(super) digest: Option<Digest>,
     /// The content to put back, if it is a short text.

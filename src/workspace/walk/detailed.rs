@@ -26,15 +26,15 @@ pub(in crate::workspace) struct FileStat {
     /// Its permissions, as in `chmod`.
     pub(in crate::workspace) mode: u32,
     /// When its content was last written (mtime), in nanoseconds since 1970.
-    pub(in crate::workspace) written: i128,
+    pub(in crate::workspace) written: i64,
     /// When its content or metadata last changed (ctime), which programs cannot set.
-    pub(in crate::workspace) changed: i128,
+    pub(in crate::workspace) changed: i64,
 }
 
 /// The current time, in the unit of a [`FileStat`].
-pub(in crate::workspace) fn now() -> i128 {
+pub(in crate::workspace) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i128::try_from(since.as_nanos()).unwrap_or_default()
+    i64::try_from(since.as_nanos()).unwrap_or_default()
 }
 
 impl PartialEq for FileStat {
@@ -123,6 +123,8 @@ impl WalkEntry {
 
 impl DetailedWalk {
     pub(super) fn append(&mut self, mut other: Self) {
+        // Of many files, twice the room would be much. The root is added later.
+        self.met.reserve_exact(other.met.len() + 1);
         self.met.append(&mut other.met);
         self.left_out.append(&mut other.left_out);
         self.rules.append(&mut other.rules);

@@ -12,7 +12,7 @@ use crate::workspace::names::{escaped, shown, unescaped};
 
 /// File system clocks advance in steps of up to 10 ms, so a second change within this time, in nanoseconds, may
 /// leave the same time stamp.
-const TICK: i128 = 20_000_000;
+const TICK: i64 = 20_000_000;
 
 /// The files of the workspace.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub struct Walk {
     /// The folders that were listed, by escaped path, and their metadata just before.
     pub(super) folders: Vec<(String, FileStat)>,
     /// When the walk began.
-    pub(super) begun: i128,
+    pub(super) begun: i64,
 }
 
 /// The reason why a walk notes a place. Paths are escaped if they are used to open the place again, since they can
@@ -261,14 +261,15 @@ impl Walk {
         self.folders.append(&mut other.folders);
         self.left_out.append(&mut other.left_out);
         self.ignored_files.add(other.ignored_files);
-        if let (Some(detailed), Some(other)) = (&mut self.detailed, other.detailed.take()) {
-            detailed.append(*other);
-        }
+        let detailed = other.detailed.take();
         if let Ok(offset) = u32::try_from(self.names.len()) {
             self.names.push_str(&other.names);
             let moved =
                 |e: PackedFile| PackedFile { start: e.start + offset, end: e.end + offset, ..e };
             self.entries.extend(other.entries.into_iter().map(moved));
+        }
+        if let (Some(mine), Some(detailed)) = (&mut self.detailed, detailed) {
+            mine.append(*detailed);
         }
         self.sort();
         self

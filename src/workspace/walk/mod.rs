@@ -248,7 +248,7 @@ impl Walker<'_> {
                     continue;
                 }
             };
-            let place = || format!("{exact}{}", escaped(name));
+            let place = || [exact, &*escaped(name)].concat();
             if kind == Some(EntryKind::File) && facts.mode & SET_IDS != 0 {
                 walk.note(PlaceKind::SetId, &place());
             }

@@ -30,7 +30,7 @@ fn deletes(changed: &Value, path: &str) {
 
 /// How many bytes lie there of checkpoints.
 pub fn kept(base: &Project) -> u64 {
-    let found = walkdir::WalkDir::new(base.at("sessions/checkpoints/blobs")).into_iter();
+    let found = walkdir::WalkDir::new(base.at("sessions/checkpoints/packs")).into_iter();
     let files = found.map(|entry| entry.unwrap().metadata().unwrap()).filter(Metadata::is_file);
     files.map(|file| file.len()).sum()
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 
 use serde_json::json;
 
@@ -107,18 +108,21 @@ fn a_redo_goes_past_turns_that_changed_nothing_and_completes_again() {
 fn what_is_kept_and_cannot_be_read_is_an_error_before_anything_is_touched() {
     let base = Project::with_session();
     base.write("workspace/a", "one\n");
+    base.apply("[RUN_COMMAND]\ntrue\n[/RUN_COMMAND]\n");
     base.write("workspace/z", "two\n");
     base.apply("[RUN_COMMAND]\necho A > a; echo Z > z\n[/RUN_COMMAND]\n");
     // A folder can no more be read than what a disk has lost.
-    let digest = blake3::hash(b"two\n").to_hex().to_string();
-    let blob = base.at(&format!("sessions/checkpoints/blobs/{}/{}", &digest[..2], &digest[2..]));
-    fs::remove_file(&blob).unwrap();
-    fs::create_dir(&blob).unwrap();
+    let packs = fs::read_dir(base.at("sessions/checkpoints/packs")).unwrap();
+    let mut packs = packs.map(|pack| pack.unwrap().path());
+    let is_before = |pack: &PathBuf| fs::read(pack).unwrap().starts_with(b"two\n");
+    let pack = packs.find(is_before).unwrap();
+    fs::remove_file(&pack).unwrap();
+    fs::create_dir(&pack).unwrap();
     let told = base.fails(&["undo"], "cannot-undo").with_code(1).message();
     assert!(told.contains("cannot read") && told.contains("nothing was touched"), "{told}");
     assert_eq!((base.read("workspace/a"), base.read("workspace/z")), ("A\n".into(), "Z\n".into()));
     // It is only gone where it is known to be.
-    fs::remove_dir(&blob).unwrap();
+    fs::remove_dir(&pack).unwrap();
     assert_eq!(left(&base.back(&["undo"])), ["z"]);
     assert_eq!(base.read("workspace/a"), "one\n");
 }

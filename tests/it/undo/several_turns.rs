@@ -95,10 +95,16 @@ fn of_several_turns_the_one_is_named_whose_content_is_gone() {
         base.apply(&format!("[CREATE_FILE path=\"{path}\"]\n{content}\n[/CREATE_FILE]\n"));
     }
     for (content, turn) in [("three\n", 3), ("before all\n", 1)] {
-        let kept = walkdir::WalkDir::new(base.at("sessions/checkpoints"));
-        let files = kept.into_iter().map(|entry| entry.unwrap().into_path());
-        let mut files = files.filter(|path| fs::read(path).is_ok_and(|b| b == content.as_bytes()));
-        fs::remove_file(files.next().expect(content)).unwrap();
+        let packs = fs::read_dir(base.at("sessions/checkpoints/packs")).unwrap();
+        let mut packs = packs.map(|pack| pack.unwrap().path()).map(|path| {
+            let bytes = fs::read(&path).unwrap();
+            let at = bytes.windows(content.len()).position(|there| there == content.as_bytes());
+            at.map(|at| (path, bytes, at))
+        });
+        let (path, mut bytes, at) = packs.find_map(|found| found).expect(content);
+        // What a disk has damaged.
+        bytes[at] ^= 1;
+        fs::write(path, bytes).unwrap();
         let told = base.fails(&["diff", "1..3"], "checkpoint-gone").with_code(1).message();
         assert!(told.contains(&format!("the checkpoint of turn {turn} is gone")), "{told}");
     }

@@ -56,6 +56,16 @@ fn all(root: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
 }
 
 impl Scene {
+    /// The store as another process has it, with this limit.
+    pub(super) fn new_store(&self, limit: u64) -> CheckpointStore {
+        CheckpointStore::new(&self.dir.path().join("checkpoints"), 1000, IGNORED, limit)
+    }
+
+    /// Whether a content is stored.
+    pub(super) fn has(&self, bytes: &[u8]) -> bool {
+        self.store.blobs.size_of(&BlobId::of(bytes)).is_some()
+    }
+
     pub(super) fn sh(&self, script: &str) {
         let root = self.dir.path().join("w");
         let status = Command::new("/bin/sh").args(["-ec", script]).current_dir(root).status();
@@ -138,20 +148,19 @@ fn what_is_unchanged_is_not_read_again() {
     // Young files are looked at once more.
     std::thread::sleep(std::time::Duration::from_millis(2_100));
     scene.turn("true");
-    let marked = fs::read_to_string(scene.dir.path().join("checkpoints/index")).unwrap();
+    let marked = fs::read_to_string(scene.dir.path().join("checkpoints/scanned")).unwrap();
     // Were they read, they would be gone.
-    fs::remove_dir_all(scene.dir.path().join("checkpoints/blobs")).unwrap();
+    fs::remove_dir_all(scene.dir.path().join("checkpoints/packs")).unwrap();
     assert_eq!(scene.turn("true"), []);
-    assert!(!scene.dir.path().join("checkpoints/blobs").exists());
-    assert_eq!(fs::read_to_string(scene.dir.path().join("checkpoints/index")).unwrap(), marked);
+    assert!(!scene.dir.path().join("checkpoints/packs").exists());
+    assert_eq!(fs::read_to_string(scene.dir.path().join("checkpoints/scanned")).unwrap(), marked);
     // A change that leaves size and time of writing as they were is seen.
     let changes = scene.turn("echo One > a; touch -d '1 hour ago' a");
     assert_eq!(paths(&changes), ["a"]);
     // Another process knows what this one saw.
-    scene.store =
-        CheckpointStore::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 100_000);
+    scene.store = scene.new_store(100_000);
     assert_eq!(scene.turn("true"), []);
-    assert!(!scene.store.blobs.has(&BlobId::of(b"two\n"), 4));
+    assert!(!scene.has(b"two\n"));
 }
 
 #[test]
@@ -194,7 +203,7 @@ fn operations_need_no_walk() {
             "to/e/l"
         ]
     );
-    assert!(!scene.dir.path().join("checkpoints/index").exists());
+    assert!(!scene.dir.path().join("checkpoints/scanned").exists());
     assert!(changes.iter().all(|change| !change.by_command));
     scene.goes_back_and_forth(&changes, &before);
 }
@@ -352,7 +361,7 @@ fn a_turn_that_is_taken_up_again_knows_what_was_before_it() {
     assert_eq!(paths(&changes), ["a", "b", "c"]);
     assert_eq!(changes[0].before, Some(file(b"a\n")));
     // Without its index nothing is made up.
-    fs::remove_file(scene.dir.path().join("checkpoints/index")).unwrap();
+    fs::remove_file(scene.dir.path().join("checkpoints/scanned")).unwrap();
     let recorder = Recorder::resumed(&mut scene.store, noted, &[]);
     assert!(recorder.finish(&scene.workspace).changes.unwrap_err().contains("is gone"));
 }
@@ -375,11 +384,10 @@ fn what_nobody_needs_is_swept_and_the_rest_stays() {
     scene.sh("echo a > a");
     let first = scene.turn("echo b > a");
     scene.turn("echo c > a");
-    assert!(scene.store.blobs.has(&BlobId::of(b"a\n"), 2));
-    let needed = std::collections::BTreeSet::new();
-    let size = scene.store.sweep(&needed).unwrap();
-    assert_eq!((size, scene.store.blobs.all().len()), (2, 1));
-    assert!(scene.store.blobs.has(&BlobId::of(b"c\n"), 2));
+    assert!(scene.has(b"a\n") && scene.has(b"b\n"));
+    let needed = scene.store.cache.blobs();
+    scene.store.retain(&needed).unwrap();
+    assert!(!scene.has(b"a\n") && !scene.has(b"b\n") && scene.has(b"c\n"));
     scene.sh("echo b > a");
     let left = scene.make(reverse(first));
     assert_eq!(left, [("a".to_owned(), "its earlier content is not stored".to_owned())]);
@@ -388,18 +396,15 @@ fn what_nobody_needs_is_swept_and_the_rest_stays() {
 #[test]
 fn what_was_looked_through_is_not_at_once_looked_through_again() {
     let mut scene = scene();
-    let another = |scene: &Scene| {
-        CheckpointStore::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 10_000)
-    };
-    scene.store = another(&scene);
-    scene.sh("for n in $(seq 19); do head -c 500 /dev/urandom > f$n; done");
+    scene.store = scene.new_store(10_000);
+    scene.sh("for n in $(seq 18); do head -c 500 /dev/urandom > f$n; done");
     scene.turn("true");
     assert!(scene.store.is_full());
-    scene.store.sweep(&std::collections::BTreeSet::new()).unwrap();
-    scene.store.save_size();
+    let needed = scene.store.cache.blobs();
+    scene.store.retain(&needed).unwrap();
     // All of it is needed: another process would find no more to remove.
-    scene.store = another(&scene);
-    assert!(scene.store.size() == 9_500 && !scene.store.is_full());
+    scene.store = scene.new_store(10_000);
+    assert!(scene.store.size() > 9_000 && !scene.store.is_full());
     scene.store.add_json(&"x".repeat(600)).unwrap();
     assert!(scene.store.is_full());
 }
