@@ -29,7 +29,7 @@ struct Weighed<'a>(&'a mut usize);
 impl Weighed<'_> {
     fn weigh<E: serde::de::Error>(&mut self, weight: usize) -> Result<(), E> {
         let left = self.0.checked_sub(weight);
-        *self.0 = left.ok_or_else(|| E::custom("it contains too many values"))?;
+        *self.0 = left.ok_or_else(|| E::custom("it contains more values than are read"))?;
         Ok(())
     }
 }
@@ -141,7 +141,7 @@ mod tests {
         for (piece, most) in [("0", 2_900_000), ("{\"\":0}", 120_000), ("[]", 2_900_000)] {
             assert!(from_str(&list(piece, most)).is_ok(), "{piece}");
             let error = from_str(&list(piece, most * 2)).unwrap_err().to_string();
-            assert!(error.starts_with("it contains too many values"), "{error}");
+            assert!(error.starts_with("it contains more values than are read"), "{error}");
         }
         assert!(from_str(&list(r#"{"oldContent":"","newContent":""}"#, 100_000)).is_ok());
     }

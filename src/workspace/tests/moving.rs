@@ -52,7 +52,7 @@ fn only_what_was_looked_at_is_moved() {
     fs::rename(root.join("a"), root.join("kept")).unwrap();
     fs::create_dir_all(root.join("a/.git")).unwrap();
     let failure = plan.execute().unwrap_err();
-    assert!(failure.reason.contains("was replaced by something else"), "{failure:?}");
+    assert!(failure.reason.contains("was replaced while it was moved"), "{failure:?}");
     assert!(root.join("a/.git").exists() && !root.join("b").exists());
     // And nothing is replaced that came there meanwhile.
     let plan = workspace.plan_move(&path("kept"), &path("b"), false).unwrap();

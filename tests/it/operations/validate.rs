@@ -334,7 +334,7 @@ fn a_message_takes_no_more_memory_than_it_may() {
         let script =
             format!("ulimit -v 600000; exec '{}' ops validate {name}", program().display());
         let run = Run::of(Command::new("sh").args(["-c", &script]).current_dir(base.path()), "");
-        let told = format!("{place}: it is not valid JSON: there are more values in it than");
+        let told = format!("{place}: it is not valid JSON: it contains more values than");
         assert!(run.with_code(1).stdout.starts_with(&told), "{name}");
     }
 }
