@@ -132,7 +132,7 @@ impl Incident {
                 )
             }
             Self::Earlier { at } => format!(
-                "a command made or changed something protected; deaddrop moved it to {at} and was stopped before it could report this"
+                "a command made or changed something protected, and deaddrop was stopped before it could report this; it was moved to {at}"
             ),
         }
     }
