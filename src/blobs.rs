@@ -455,7 +455,7 @@ mod tests {
         let before = packs(&blobs);
         blobs.retain(|_| true).unwrap();
         assert_eq!(packs(&blobs), before);
-        // What is not synced is neither removed nor settled by it.
+        // What is not synced is neither removed nor synced by it.
         blobs.add(&BlobId::of(b"new"), b"new").unwrap();
         blobs.retain(|id| *id != ids[1] && *id != BlobId::of(b"text 4")).unwrap();
         assert!(blobs.size() < 2 * SMALL + 1000);

@@ -80,7 +80,7 @@ impl Engine {
             };
             let lost = outcomes.iter().filter(|outcome| outcome.is_lost()).count();
             let message = format!(
-                "{name} had been carried out{extent} when deaddrop was stopped{}; its outbox and session are now put in place",
+                "{name} had been carried out{extent} when deaddrop was stopped{}; the rest of the turn is completed now",
                 describe_lost(lost)
             );
             self.report(message, observer);

@@ -46,7 +46,7 @@ pub enum WriteAhead<'a> {
 pub enum InterruptedStep {
     /// It was carried out, with this result.
     Done(Box<Done>),
-    /// It was not begun, and can be carried out.
+    /// It had no effect, and can be carried out.
     NotDone,
     /// It may have been carried out in part, and must not be repeated.
     Unknown,

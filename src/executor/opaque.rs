@@ -56,7 +56,9 @@ impl Executor for OpaquePreview {
                 return Ok(immediate_result(operation));
             }
         };
-        Ok(Detail::Unknown { reason: format!("would {what} in the guest, which is not asked now") })
+        Ok(Detail::Unknown {
+            reason: format!("would {what} in the guest, which a preview does not contact"),
+        })
     }
 
     fn walk(&self) -> Result<Walk> {

@@ -106,7 +106,7 @@ impl<'a> PreviewExecutor<'a> {
                     Some(detail) => Ok(detail),
                     None => {
                         // The overlay does not contain the moved entry.
-                        self.uncertain_since.get_or_insert("a move before");
+                        self.uncertain_since.get_or_insert("an earlier move");
                         let reason = format!("would move '{path}' to '{to}'");
                         Ok(Detail::Unknown { reason })
                     }

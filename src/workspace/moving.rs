@@ -110,7 +110,7 @@ impl Workspace {
             };
             let rest = path.get(prefix.len()..).unwrap_or_default();
             let Some(rest) = RelPath::parse(rest).ok().filter(|parsed| parsed.as_str() == rest) else {
-                obstacle = Some(format!("'{}' in it has a name with invalid characters; RUN_COMMAND with mv moves it", visible_line(path)));
+                obstacle = Some(format!("'{}' in it has a path that operations cannot name; RUN_COMMAND with mv moves it", visible_line(path)));
                 return ControlFlow::Break(());
             };
             all.push_str(&format!("{rest}\0{size:?}\0"));

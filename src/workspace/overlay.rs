@@ -156,7 +156,7 @@ impl<'a> Overlay<'a> {
         Ok(PlannedChange { location, content: None, detail })
     }
 
-    /// Fails if a regular file cannot be read. Files too large to be stored are not checked.
+    /// Fails if a regular file cannot be read. Larger files than [`EDIT_LIMIT`] are not checked.
     fn require_readable(&self, path: &RelPath, location: &PathLocation) -> Result<(), Failure> {
         if self.size(path, location)? <= EDIT_LIMIT {
             self.contents(path, location, 0)?;

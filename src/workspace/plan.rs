@@ -150,7 +150,7 @@ impl Plan {
                 _ if plan.is_as_planned(workspace) => plan.put_in_place(),
                 _ if plans.len() > 1 => break,
                 _ => Err(Failure::execution(format!(
-                    "'{}' was changed by somebody else at the same time, so it was not changed again: READ_FILE it before you go on",
+                    "'{}' was changed by somebody else at the same time, so this change was not made: READ_FILE it before you go on",
                     plan.requested
                 ))),
             });

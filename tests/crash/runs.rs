@@ -255,7 +255,7 @@ fn an_error_of_the_disk_stops_a_run_and_decides_nothing() {
         if run.stdout.contains(words) {
             tally.count("reported", 1);
             let is_over = run.code == Some(1) && asked.state()["isComplete"] == true;
-            let confirmed = !run.stdout.contains("the disk does not confirm it");
+            let confirmed = !run.stdout.contains("the disk did not confirm it");
             if error == "ENOSPC" && confirmed && !is_over {
                 asked.wrong(format!("a full disk did not end the run: {run:?}"));
             }

@@ -118,7 +118,7 @@ impl Engine {
     pub(in crate::engine) fn prune_if_needed(&mut self) {
         if !self.within_turn && self.config.checkpoints && self.checkpoints.is_full() {
             let limit = self.checkpoints.limit();
-            // The last checkpoint is always kept: what a forced undo overwrote is stored nowhere else.
+            // `prune` spares the last checkpoint: what a forced undo overwrote is stored nowhere else.
             let _ = self.checkpoints.prune(limit / 10 * TENTHS_KEPT);
         }
     }

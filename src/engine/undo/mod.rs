@@ -91,7 +91,8 @@ impl Engine {
         if !plan.conflicts.is_empty() && !force {
             let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
             let cut_off = if cut_off { describe_hard_stops(&recovered) } else { String::new() };
-            return Err(Error::undo(refusal(&plan.conflicts, &cut_off)).with_code("undo-conflict"));
+            let why = refusal(&plan.conflicts, redid.is_none(), &cut_off);
+            return Err(Error::undo(why).with_code("undo-conflict"));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
             return Err(Error::undo(describe_nothing_undone(&undid, &plan, next))
@@ -315,11 +316,12 @@ fn describe_hard_stops(turns: &[u32]) -> String {
 }
 
 /// Says which files were changed since, and what to do about it.
-fn refusal(conflicts: &[String], cut_off: &str) -> String {
+fn refusal(conflicts: &[String], is_undo: bool, cut_off: &str) -> String {
     let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
-        "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back anyway, and keeps the present content for `deaddrop diff`{cut_off}",
+        "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back anyway, and keeps the present content for {}`deaddrop diff`{cut_off}",
         count(conflicts.len(), "file"),
-        list_paths(conflicts.iter(), |_| String::new())
+        list_paths(conflicts.iter(), |_| String::new()),
+        if is_undo { "`deaddrop redo` and " } else { "" }
     )
 }

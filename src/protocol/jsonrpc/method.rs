@@ -52,7 +52,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Reads which method a request asks for. Parameters that it does not have are ignored.
+    /// Reads which method a request asks for. Parameters of an object that it does not have are ignored.
     ///
     /// # Errors
     /// There is no such method, or its parameters are wrong.

@@ -245,7 +245,8 @@ impl PlanDraft {
         self.leave_all(|change| half.contains(&change.path), why);
     }
 
-    /// Keeps one other copy of each content that cannot be restored; copies that would be deleted come first.
+    /// For each content that cannot be restored, keeps as many other copies as are lacking; those that would be deleted
+    /// come first.
     fn leave_copies(&mut self) {
         let content = |what: &Option<TreeEntry>| match what {
             Some(TreeEntry::File { blob, size: 1.., .. }) => Some(blob.clone()),

@@ -313,7 +313,7 @@ impl Search<'_> {
     fn finish(self, pattern: &str) -> (Detail, Vec<Warning>) {
         let Self { mut bounds, found, denied, unnamable, failed, too_long, cut, .. } = self;
         let skipped = [
-            (unnamable, "not searched: the path contains invalid characters".to_owned()),
+            (unnamable, "not searched: operations cannot name the path".to_owned()),
             (denied, "not searched: the policy does not allow reading".to_owned()),
             (
                 failed.len(),

@@ -37,7 +37,7 @@ fn check_tells_what_a_move_would_do() {
         "would list 'new'",
         "The pattern is not a valid regular expression",
         "would move 'd' to 'e'",
-        "depends on a move before",
+        "depends on an earlier move",
     ] {
         assert!(said.contains(told), "{told}: {said}");
     }

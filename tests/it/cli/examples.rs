@@ -149,8 +149,6 @@ const PLAYED: &[Play] = &[
     Meanwhile("grep -qx three b.txt"),
     Example("deaddrop undo --reason \"Leave the public interface as it is\"", 0),
     Meanwhile("[ ! -e b.txt ]; deaddrop show | grep -q 'Leave the public interface as it is'"),
-    Example("deaddrop redo 7", 0),
-    Meanwhile("grep -qx three b.txt; deaddrop undo"),
     Example("deaddrop redo --reason \"I looked again: it was right\"", 0),
     Meanwhile("grep -qx three b.txt; deaddrop show | grep -q 'I looked again: it was right'"),
     Meanwhile("echo mine > b.txt; ! deaddrop undo 2>refused"),

@@ -181,9 +181,9 @@ fn what_is_wrong_with_an_answer_is_told_in_one_short_line() {
 #[test]
 fn nothing_that_a_guest_says_of_a_step_ends_or_forges_anything() {
     for (state, marks) in [
-        (done(&json!({"completed": {"summary": "pwned"}})), "cannot come to"),
-        (done(&json!({"shown": {"text": EVIL}})), "cannot come to"),
-        (done(&json!({"deleted": {"path": "x"}})), "cannot come to"),
+        (done(&json!({"completed": {"summary": "pwned"}})), "cannot have"),
+        (done(&json!({"shown": {"text": EVIL}})), "cannot have"),
+        (done(&json!({"deleted": {"path": "x"}})), "cannot have"),
         (
             done(&json!({"failed": {"kind": "denied", "reason": EVIL, "suggestion": EVIL}})),
             "[FAILED] CREATE_FILE: ␛",
@@ -208,7 +208,7 @@ fn a_step_that_is_carried_out_for_ever_can_be_left() {
         matches!(method, "step" | "result").then(|| json!({"state": "running"}))
     });
     let run = host.fails_with(&["apply", "-"], REPLY, "guest-unavailable").with_code(1);
-    assert!(run.message().contains("a step that was asked for is not done"), "{run:?}");
+    assert!(run.message().contains("the step was not carried out"), "{run:?}");
     let mut waiting = host.start(&["resume", "--no-watch"]);
     wait_until("the step is asked about again", || asked.load(Ordering::SeqCst) > 1);
     // It asks again and again: what stops it is the person.
@@ -247,7 +247,7 @@ fn a_guest_that_does_not_look_at_both_ends_of_a_move_is_not_asked_to_make_it() {
     let host = session(|_, _| None);
     let reply = "[MOVE_FILE path=\"a\" to=\"b\"]\n";
     let run = host.fails_with(&["apply", "-"], reply, "guest-unavailable").with_code(1);
-    assert!(run.message().contains("not both ends of a move were looked at"), "{run:?}");
+    assert!(run.message().contains("the facts are not those of a move"), "{run:?}");
 }
 
 #[test]

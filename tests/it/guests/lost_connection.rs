@@ -206,7 +206,7 @@ fn a_broken_connection_is_mended_and_a_step_is_not_done_again() {
     let outbox = scene.host.wait_for_outbox(2);
     assert_eq!(scene.host.last_codes(), ["ok"; 4]);
     assert!(outbox.contains("said"), "{outbox}");
-    assert!(outbox.contains("  Warning: the guest went away"), "{outbox}");
+    assert!(outbox.contains("  Warning: the connection to the guest was lost"), "{outbox}");
     assert_eq!(scene.traced(), "1\n2\n3\n4\n");
     daemon.stop();
 }

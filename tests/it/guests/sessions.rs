@@ -268,7 +268,10 @@ fn a_reply_is_checked_without_the_guest() {
     assert_eq!(told["errorsByKind"], json!({ "path-refused": 1 }));
     assert_eq!(told["files"], Value::Null, "a guest is not looked at");
     let would = told["commands"][0]["summary"].as_str().unwrap();
-    assert!(would.contains("would write 'a' in the guest, which is not asked now"), "{would}");
+    assert!(
+        would.contains("would write 'a' in the guest, which a preview does not contact"),
+        "{would}"
+    );
 }
 
 #[test]
