@@ -56,9 +56,8 @@ impl Executor for OpaquePreview {
                 return Ok(immediate_result(operation));
             }
         };
-        Ok(Detail::Unknown {
-            reason: format!("would {what} in the guest, which a preview does not contact"),
-        })
+        let reason = format!("would {what} in the guest, which a preview does not ask");
+        Ok(Detail::Unknown { reason })
     }
 
     fn walk(&self) -> Result<Walk> {

@@ -16,7 +16,7 @@ pub(super) use gc::store;
 pub use gc::{KeptTurn, kept_turns};
 pub use select::UndoRequest;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{Engine, Turn, changes};
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ use crate::protocol::{Operation, Part, Reading};
 use crate::session::log::{self, LogEntry};
 use crate::session::record::{Begin, JournalRecord, Undoing};
 use crate::session::{self, Session};
-use crate::text::count;
+use crate::text::{count, first_of};
 use crate::workspace::checkpoint::{TreeChange, TreeEntry, UndoPlan, compose, reverse};
 use select::{SelectedTurns, describe_skipped, select};
 
@@ -256,12 +256,12 @@ impl Engine {
 /// Describes later changes that `--force` overwrites; None if there are none.
 fn describe_overwritten(plan: &UndoPlan, session: &Session, is_undo: bool) -> Option<String> {
     let planned: BTreeSet<String> = plan.changes.iter().map(TreeChange::shown).collect();
-    let overwritten: Vec<&String> =
-        plan.conflicts.iter().filter(|path| planned.contains(*path)).collect();
+    let mut overwritten = plan.conflicts.clone();
+    overwritten.retain(|path| planned.contains(path));
     if overwritten.is_empty() {
         return None;
     }
-    let paths = list_paths(overwritten.into_iter(), |_| String::new());
+    let paths = first_paths(&overwritten);
     // A complete session is reopened with a new number.
     let number = session.sequence + u32::from(session.is_complete);
     let redo = if is_undo {
@@ -274,25 +274,15 @@ fn describe_overwritten(plan: &UndoPlan, session: &Session, is_undo: bool) -> Op
     ))
 }
 
-/// The first of these paths, each with a remark, and how many more there are.
-fn list_paths<'a>(
-    paths: impl ExactSizeIterator<Item = &'a String>,
-    remark: impl Fn(&str) -> String,
-) -> String {
-    let more = paths.len().saturating_sub(NAMED);
-    let mut names: Vec<String> =
-        paths.take(NAMED).map(|path| format!("'{path}'{}", remark(path))).collect();
-    if more > 0 {
-        names.push(format!("and {more} more"));
-    }
-    names.join(", ")
+/// The first of these paths, and how many more there are.
+fn first_paths(paths: &[String]) -> String {
+    first_of(paths.iter().map(|path| format!("'{path}'")), NAMED, paths.len())
 }
 
 /// Says that nothing of these turns can be undone; `next` is an earlier turn that may be.
 fn describe_nothing_undone(turns: &[u32], plan: &UndoPlan, next: Option<(usize, u32)>) -> String {
-    let whys: BTreeMap<&str, &str> = plan.left.iter().map(|(p, why)| (&**p, &**why)).collect();
-    let left =
-        list_paths(plan.left.iter().map(|(path, _)| path), |path| format!(" ({})", whys[path]));
+    let left = plan.left.iter().map(|(path, why)| format!("'{path}' ({why})"));
+    let left = first_of(left, NAMED, plan.left.len());
     let go_on = match next {
         Some((n, sequence)) => format!("`deaddrop undo --last {n}` goes on to turn {sequence}"),
         None => "No earlier turn that stands has changed a file that is kept".to_owned(),
@@ -321,7 +311,7 @@ fn refusal(conflicts: &[String], is_undo: bool, cut_off: &str) -> String {
     format!(
         "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back anyway, and keeps the present content for {}`deaddrop diff`{cut_off}",
         count(conflicts.len(), "file"),
-        list_paths(conflicts.iter(), |_| String::new()),
+        first_paths(conflicts),
         if is_undo { "`deaddrop redo` and " } else { "" }
     )
 }

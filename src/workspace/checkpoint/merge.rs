@@ -245,8 +245,7 @@ impl PlanDraft {
         self.leave_all(|change| half.contains(&change.path), why);
     }
 
-    /// For each content that cannot be restored, keeps as many other copies as are lacking; those that would be deleted
-    /// come first.
+    /// Keeps as many copies of each content as cannot be restored elsewhere, first those that would be deleted.
     fn leave_copies(&mut self) {
         let content = |what: &Option<TreeEntry>| match what {
             Some(TreeEntry::File { blob, size: 1.., .. }) => Some(blob.clone()),

@@ -269,7 +269,7 @@ fn a_reply_is_checked_without_the_guest() {
     assert_eq!(told["files"], Value::Null, "a guest is not looked at");
     let would = told["commands"][0]["summary"].as_str().unwrap();
     assert!(
-        would.contains("would write 'a' in the guest, which a preview does not contact"),
+        would.contains("would write 'a' in the guest, which a preview does not ask"),
         "{would}"
     );
 }
