@@ -146,6 +146,14 @@ impl Blobs {
         Ok(())
     }
 
+    /// Checks that all packs can be read.
+    ///
+    /// # Errors
+    /// One cannot, so it is unknown what it contains.
+    pub fn check(&self) -> Result<()> {
+        self.index()?.check()
+    }
+
     /// Takes back all that was added since the last sync.
     pub fn discard_unsynced(&mut self) {
         if let (Some(pack), Some(index)) = (self.incoming.take(), self.index.get_mut()) {
@@ -266,12 +274,14 @@ impl Index {
         self.places.retain(|_, place| place.pack != number);
     }
 
+    fn check(&self) -> Result<()> {
+        let Some((path, why)) = &self.unreadable else { return Ok(()) };
+        Err(Error::io("read", path, io::Error::other(&**why)))
+    }
+
     fn read(&self, id: &BlobId) -> Result<Option<Vec<u8>>> {
         let Some(Place { pack, offset, length }) = self.places.get(id) else {
-            return match &self.unreadable {
-                Some((path, why)) => Err(Error::io("read", path, io::Error::other(&**why))),
-                None => Ok(None),
-            };
+            return self.check().map(|()| None);
         };
         let path = &self.packs[pack].path;
         let file = atomic::open_own(File::options().read(true), path);
@@ -529,7 +539,7 @@ mod tests {
         let mut blobs = Blobs::new(blobs.folder.clone());
         synced(&mut blobs, std::slice::from_ref(&first));
         assert_eq!(read(&blobs, &first), Some(first));
-        assert!(blobs.read(&BlobId::of(b"third")).is_err());
+        assert!(blobs.read(&BlobId::of(b"third")).is_err() && blobs.check().is_err());
         fs::remove_file(&pack).unwrap();
         assert_eq!(read(&Blobs::new(blobs.folder.clone()), "third"), None);
     }

@@ -76,6 +76,7 @@ fn needed_by_waiting(sessions: &SessionStore, store: &CheckpointStore) -> Result
 pub fn kept_turns(config: &Config) -> Result<(Vec<KeptTurn>, u64)> {
     let store = store(config);
     let kept = all_turns(config, &store)?;
+    store.blobs.check()?;
     Ok((kept, store.blobs.size()))
 }
 

@@ -121,6 +121,9 @@ fn what_is_kept_and_cannot_be_read_is_an_error_before_anything_is_touched() {
     let told = base.fails(&["undo"], "cannot-undo").with_code(1).message();
     assert!(told.contains("cannot read") && told.contains("nothing was touched"), "{told}");
     assert_eq!((base.read("workspace/a"), base.read("workspace/z")), ("A\n".into(), "Z\n".into()));
+    let rows = base.run(&["doctor", "--json"]).json_lines();
+    let row = rows.iter().find(|row| row["what"] == "checkpoints").unwrap();
+    assert_eq!(row["well"], false, "{row}");
     // It is only gone where it is known to be.
     fs::remove_dir(&pack).unwrap();
     assert_eq!(left(&base.back(&["undo"])), ["z"]);
