@@ -22,6 +22,8 @@ use tempfile::NamedTempFile;
 use crate::atomic;
 use crate::error::{Error, Result};
 
+/// When a pack has so many bytes of contents, another one is begun: so little is rewritten when some are removed.
+const FULL: u64 = if cfg!(test) { 4 << 20 } else { 32 << 20 };
 /// Packs with fewer bytes of contents than this are small.
 const SMALL: u64 = 1 << 20;
 /// If there are more small packs than this, they become one.
@@ -60,8 +62,8 @@ impl<'de> Deserialize<'de> for BlobId {
 pub struct Blobs {
     folder: PathBuf,
     index: OnceLock<Index>,
-    /// The pack with what was added since the last sync.
-    incoming: Option<PackWriter>,
+    /// The packs with what was added since the last sync.
+    incoming: Vec<PackWriter>,
     /// Whether this process has synced the folders above the packs.
     is_folder_synced: bool,
 }
@@ -69,7 +71,7 @@ pub struct Blobs {
 impl Blobs {
     /// The store whose packs are in this folder, which is created with the first content.
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, index: OnceLock::new(), incoming: None, is_folder_synced: false }
+        Self { folder, index: OnceLock::new(), incoming: Vec::new(), is_folder_synced: false }
     }
 
     /// Removes what an interrupted process has not synced.
@@ -108,35 +110,28 @@ impl Blobs {
             return Ok(0);
         }
         let Some(index) = self.index.get_mut() else { return Ok(0) };
-        let pack = match &mut self.incoming {
-            Some(pack) => pack,
-            none => {
-                let pack = none.insert(PackWriter::create(&self.folder, index.new_number())?);
-                let path = pack.file.path().to_owned();
-                index.packs.insert(pack.number, Pack { path, length: 0 });
-                pack
-            }
-        };
-        index.places.insert(id.clone(), pack.add(id, bytes)?);
+        if self.incoming.last().is_none_or(|pack| pack.length >= FULL) {
+            let pack = PackWriter::create(&self.folder, index.new_number())?;
+            let path = pack.file.path().to_owned();
+            index.packs.insert(pack.number, Pack { path, length: 0 });
+            self.incoming.push(pack);
+        }
+        if let Some(pack) = self.incoming.last_mut() {
+            index.places.insert(id.clone(), pack.add(id, bytes)?);
+        }
         Ok((bytes.len() + ROW) as u64)
     }
 
     /// Brings all that was added to disk.
     ///
     /// # Errors
-    /// Nothing that was added since the last sync is here.
+    /// What was added since the last sync may not be here.
     pub fn sync(&mut self) -> Result<()> {
-        let (Some(pack), Some(index)) = (self.incoming.take(), self.index.get_mut()) else {
+        if self.incoming.is_empty() {
             return Ok(());
-        };
-        if !self.is_folder_synced {
-            // The folders that contain the packs' folder.
-            let above = self.folder.ancestors().skip(1).take(2);
-            let synced = above.into_iter().try_for_each(atomic::sync_folder);
-            synced.inspect_err(|_| index.forget(pack.number))?;
-            self.is_folder_synced = true;
         }
-        index.finish(pack, &self.folder)?;
+        self.finish_incoming().inspect_err(|_| self.discard_unsynced())?;
+        let Some(index) = self.index.get_mut() else { return Ok(()) };
         let small = index.packs.iter().filter(|(_, pack)| pack.length < SMALL);
         let small: Vec<u32> = small.map(|(number, _)| *number).collect();
         if small.len() > MOST_SMALL {
@@ -154,11 +149,23 @@ impl Blobs {
         self.index()?.check()
     }
 
+    fn finish_incoming(&mut self) -> Result<()> {
+        if !self.is_folder_synced {
+            // The folders that contain the packs' folder.
+            self.folder.ancestors().skip(1).take(2).try_for_each(atomic::sync_folder)?;
+            self.is_folder_synced = true;
+        }
+        let Some(index) = self.index.get_mut() else { return Ok(()) };
+        while let Some(pack) = self.incoming.pop() {
+            index.finish(pack, &self.folder)?;
+        }
+        Ok(())
+    }
+
     /// Takes back all that was added since the last sync.
     pub fn discard_unsynced(&mut self) {
-        if let (Some(pack), Some(index)) = (self.incoming.take(), self.index.get_mut()) {
-            index.forget(pack.number);
-        }
+        let Some(index) = self.index.get_mut() else { return };
+        self.incoming.drain(..).for_each(|pack| index.forget(pack.number));
     }
 
     /// The bytes of a content; None if it is not here, or is damaged.
@@ -180,7 +187,7 @@ impl Blobs {
     /// Removes all synced contents that are not needed: packs that contain any are rewritten.
     ///
     /// # Errors
-    /// A pack cannot be read, rewritten or removed. Nothing that is needed is lost.
+    /// A pack cannot be read, rewritten or removed. It stays, and the others are dealt with.
     pub fn retain(&mut self, is_needed: impl Fn(&BlobId) -> bool) -> Result<()> {
         self.index()?;
         let Some(index) = self.index.get_mut() else { return Ok(()) };
@@ -188,17 +195,18 @@ impl Blobs {
         for (_, place) in index.places.iter().filter(|(id, _)| is_needed(id)) {
             *needed.entry(place.pack).or_default() += place.length;
         }
-        let incoming = self.incoming.as_ref().map(|pack| pack.number);
+        let is_incoming = |number: &u32| self.incoming.iter().any(|pack| pack.number == *number);
         let old = index.packs.iter().filter(|(number, pack)| {
-            Some(**number) != incoming && needed.get(number) != Some(&pack.length)
+            !is_incoming(number) && needed.get(number) != Some(&pack.length)
         });
-        let old = old.map(|(number, _)| *number);
-        let (small, mut large): (Vec<u32>, Vec<u32>) =
-            old.partition(|number| index.packs[number].length < SMALL);
-        index.rewrite(&small, &is_needed, &self.folder)?;
-        // Those that need the least room while they are rewritten come first.
-        large.sort_by_key(|number| needed.get(number));
-        large.chunks(1).try_for_each(|old| index.rewrite(old, &is_needed, &self.folder))
+        let mut old: Vec<u32> = old.map(|(number, _)| *number).collect();
+        // Those that need the least room while they are rewritten come first, so that a full disk gets room.
+        old.sort_by_key(|number| needed.get(number));
+        let mut result = Ok(());
+        for pack in old {
+            result = result.and(index.rewrite(&[pack], &is_needed, &self.folder));
+        }
+        result
     }
 }
 
@@ -239,8 +247,8 @@ impl Index {
             if path.extension().is_some_and(|extension| extension == EXTENSION) {
                 match read_table(&path) {
                     Ok(table) => index.insert(path, &table),
-                    // Another process has rewritten it.
-                    Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                    // Another process has rewritten it, to a pack that may not have been listed.
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => return Self::load(folder),
                     Err(e) => index.unreadable = Some((path, e.to_string())),
                 }
             }
@@ -380,7 +388,8 @@ fn read_at(file: &File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
 /// Reads the table of a pack.
 fn read_table(path: &Path) -> io::Result<Vec<u8>> {
     let file = atomic::open_own(File::options().read(true), path)?;
-    let is_damaged = || io::Error::other("it is damaged; move it away to go on without it");
+    let is_damaged =
+        || io::Error::other("it is damaged; stop deaddrop and move it away to go on without it");
     let end = file.metadata()?.len().checked_sub(ROW as u64).ok_or_else(is_damaged)?;
     let last = read_at(&file, end, ROW as u64)?;
     let (count, digest) = last.split_at(8);
@@ -479,6 +488,32 @@ mod tests {
         assert_eq!(read(&Blobs::new(blobs.folder.clone()), "new").unwrap(), "new");
         blobs.retain(|_| false).unwrap();
         assert_eq!((packs(&blobs).len(), blobs.size()), (0, 0));
+    }
+
+    #[test]
+    fn a_full_pack_is_followed_by_another() {
+        let (_dir, mut blobs) = store();
+        let texts: Vec<String> = (0..6).map(|n| n.to_string().repeat(1 << 20)).collect();
+        let ids = synced(&mut blobs, &texts);
+        assert_eq!(packs(&blobs).len(), 2);
+        let before = packs(&blobs);
+        blobs.retain(|id| *id != ids[5]).unwrap();
+        assert!(packs(&blobs).iter().any(|pack| before.contains(pack)), "one is not rewritten");
+        let other = Blobs::new(blobs.folder.clone());
+        assert!(texts[..5].iter().all(|text| read(&other, text).as_ref() == Some(text)));
+    }
+
+    #[test]
+    fn a_pack_that_cannot_be_rewritten_keeps_no_room_from_being_made() {
+        let (_dir, mut blobs) = store();
+        let texts: Vec<String> = (0..4).map(|n| format!("text {n}")).collect();
+        let ids = synced(&mut blobs, &texts[..2]);
+        let pack = packs(&blobs).remove(0);
+        synced(&mut blobs, &texts[2..]);
+        fs::remove_file(&pack).unwrap();
+        fs::create_dir(&pack).unwrap();
+        assert!(blobs.retain(|id| *id == ids[0]).is_err());
+        assert_eq!(packs(&blobs), [pack]);
     }
 
     #[test]

@@ -30,7 +30,6 @@ pub struct KeptTurn {
     pub without_room: usize,
     /// Whether it is complete, so that the turn can be shown and undone.
     pub is_complete: bool,
-    records: Vec<BlobId>,
     needs: BTreeSet<BlobId>,
 }
 
@@ -53,7 +52,7 @@ impl RecordedTurns for Logs {
     fn needs(&self, store: &CheckpointStore) -> Result<BlobNeeds> {
         let always = needed_by_waiting(&SessionStore::new(&self.config.sessions), store)?;
         let all = all_turns(&self.config, store)?.into_iter().filter(|kept| kept.is_complete);
-        Ok(BlobNeeds { always, turns: all.map(|kept| (kept.records, kept.needs)).collect() })
+        Ok(BlobNeeds { always, turns: all.map(|kept| kept.needs).collect() })
     }
 }
 
@@ -101,8 +100,7 @@ fn all_turns(config: &Config, store: &CheckpointStore) -> Result<Vec<KeptTurn>> 
             let without_room =
                 unrestorable(&changes).iter().filter(|(_, why)| *why == NotStored::Room).count();
             let (session, sequence, at) = (id.clone(), entry.sequence, entry.at);
-            let records = entry.records;
-            all.push(KeptTurn { session, sequence, at, without_room, is_complete, records, needs });
+            all.push(KeptTurn { session, sequence, at, without_room, is_complete, needs });
         }
     }
     all.sort_by_key(|kept| (kept.at, kept.sequence));

@@ -81,13 +81,12 @@ impl Engine {
             select(&entries, request, &session.id)?;
         // A redo does not repeat this: the undo before it has reported it.
         let ignored = log::ignored(&entries, if redid.is_none() { &undid } else { &[] });
-        let mut changes = self.changes_of(&turns)?;
+        let changes = self.changes_of(&turns)?;
         let recovered = turns.iter().filter(|turn| turn.recovered);
         let recovered: Vec<u32> = recovered.map(|turn| turn.sequence).collect();
         let mixed = changes.iter().filter(|change| change.mixed).map(TreeChange::shown);
         let mixed: Vec<String> = mixed.filter(|_| !recovered.is_empty()).collect();
-        changes = reverse(changes);
-        let plan = self.checkpoints.plan(&self.workspace, changes, force)?;
+        let plan = self.checkpoints.plan(&self.workspace, reverse(changes), force)?;
         if !plan.conflicts.is_empty() && !force {
             let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
             let cut_off = if cut_off { describe_hard_stops(&recovered) } else { String::new() };

@@ -48,12 +48,14 @@ pub struct About {
     /// The names that only the person may write.
     pub protected: Vec<String>,
     /// Whether the guest's own policy keeps the network from commands, whatever the host asks for.
+    #[serde(default)]
     pub offline: bool,
     /// Tools with their versions, if they were asked for.
     pub tools: Vec<String>,
     /// The root of the workspace, as it is shown to people.
     pub root: String,
     /// The ID of its memory of steps: another one knows nothing of what was begun before. May be empty.
+    #[serde(default)]
     pub state: String,
 }
 

@@ -17,8 +17,8 @@ use crate::error::Result;
 pub struct BlobNeeds {
     /// Blobs that are needed even if all turns are deleted.
     pub always: BTreeSet<BlobId>,
-    /// For each turn, the oldest first: its records, and all blobs that it needs.
-    pub turns: Vec<(Vec<BlobId>, BTreeSet<BlobId>)>,
+    /// All blobs that each turn needs, the oldest first.
+    pub turns: Vec<BTreeSet<BlobId>>,
 }
 
 /// A source of the recorded turns.
@@ -97,7 +97,7 @@ impl CheckpointStore {
         let present = needed.iter().map(size_of).sum::<u64>();
         let Some(most) = most(present) else { return Ok(false) };
         let mut sum = present;
-        for (nth, (_, needs)) in turns.iter().rev().enumerate() {
+        for (nth, needs) in turns.iter().rev().enumerate() {
             sum += needs.difference(&needed).map(size_of).sum::<u64>();
             if nth >= spared && sum > most {
                 break;

@@ -205,8 +205,9 @@ impl CheckpointStore {
                 return Ok(Some("its earlier content is not stored".to_owned()));
             }
         }
-        if let Some(TreeEntry::File { blob, .. }) = now
-            && self.blobs.size_of(blob).is_none()
+        // Only a content that can be read again may be replaced.
+        if let Some(blob) = now.and_then(TreeEntry::blob)
+            && !matches!(self.blobs.read(blob), Ok(Some(_)))
         {
             return Ok(Some("its current content is not stored".to_owned()));
         }

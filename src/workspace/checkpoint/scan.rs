@@ -23,6 +23,12 @@ use crate::workspace::{Workspace, open_nofollow};
 /// A file that changed this recently may change again within the same time stamp, in nanoseconds: some file systems
 /// have a resolution of two seconds.
 pub(super) const YOUNG: i64 = 2_000_000_000;
+#[cfg(test)]
+thread_local! {
+    /// How many files were read in this thread.
+    pub(super) static READS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// How often to try reading a file that changes while it is read.
 const TRIES: usize = 3;
 
@@ -174,7 +180,12 @@ impl CheckpointStore {
         now: i64,
     ) -> Result<CachedEntry> {
         let trusted = times.are_trusted(entry, folders);
-        let holds = trusted && was.is_some_and(|known| known.matches_entry(entry));
+        // Its pack may have been lost.
+        let is_stored = |known: &CachedEntry| {
+            known.what.blob().is_none_or(|blob| self.blobs.size_of(blob).is_some())
+        };
+        let holds =
+            trusted && was.is_some_and(|known| known.matches_entry(entry) && is_stored(known));
         if !holds {
             self.mark_in_use(was.iter().filter_map(|known| known.what.blob()));
         }
@@ -313,6 +324,8 @@ impl CheckpointStore {
         name: &str,
         keep: bool,
     ) -> Result<Option<(TreeEntry, FileStat, u64)>> {
+        #[cfg(test)]
+        READS.set(READS.get() + 1);
         for _ in 0..TRIES {
             let Ok((bytes, before, after)) = read_once(folder, name, self.file_limit) else {
                 return Ok(None);

@@ -225,7 +225,7 @@ impl StatCache {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(mark.is_none()),
             file => BufReader::new(file.map_err(fail)?),
         };
-        let mut line = Vec::new();
+        let (mut line, mut lines) = (Vec::new(), 0);
         while mark.is_none_or(|mark| self.end < mark.end) {
             line.clear();
             let length = file.read_until(b'\n', &mut line);
@@ -234,9 +234,12 @@ impl StatCache {
                 break;
             }
             self.end += length as u64;
+            lines += 1;
         }
         self.seen.sort();
-        (self.compact_end, self.lines.are_kept) = (self.end, self.end > 0);
+        // Removed and replaced entries take room, too.
+        self.compact_end = self.end * self.seen.0.len() as u64 / lines.max(1);
+        self.lines.are_kept = self.end > 0;
         Ok(mark.is_none_or(|mark| mark.id == self.id && mark.end == self.end))
     }
 

@@ -102,7 +102,7 @@ fn what_occurs_more_than_once_is_told_with_its_lines_in_the_file() {
         matches!(found, Err(EditError::NotUnique { count: 11..100, all: false, .. })),
         "{found:?}"
     );
-    // FileLines as the file has them, and those that an edit before put in.
+    // Lines as the file has them, and those that an edit before put in.
     assert_eq!(
         edit("p\nq\na\n", &[("p\n", "1\n2\na\n3\n"), ("a\n", "x\n")]),
         often(1, &[None, Some(3)], 0, None)

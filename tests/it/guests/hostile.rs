@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use deaddrop::protocol::jsonrpc::VERSION;
@@ -154,6 +154,19 @@ fn a_listing_is_bounded_and_names_files_of_a_workspace_only() {
         assert!(outbox.contains(told), "{told}: {outbox}");
     }
     assert!(!outbox.contains("etc/") && !outbox.contains("lll"), "{outbox}");
+}
+
+#[test]
+fn a_listing_with_an_unknown_kind_of_file_is_refused_as_a_whole() {
+    let is_hostile = Arc::new(AtomicBool::new(false));
+    let hostile = Arc::clone(&is_hostile);
+    let host = session(move |method, _| {
+        (method == "walk" && hostile.load(Ordering::SeqCst))
+            .then(|| walked(&json!([["a", 1, "\u{202e}"]]), &json!([])))
+    });
+    is_hostile.store(true, Ordering::SeqCst);
+    let run = host.fails_with(&["apply", "-"], REPLY, "guest-unavailable").with_code(1);
+    is_plain(&run.message());
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
+use super::scan::READS;
 use super::*;
 use crate::protocol::{Existing, RelPath};
 use crate::workspace::Workspace;
@@ -149,18 +150,33 @@ fn what_is_unchanged_is_not_read_again() {
     std::thread::sleep(std::time::Duration::from_millis(2_100));
     scene.turn("true");
     let marked = fs::read_to_string(scene.dir.path().join("checkpoints/scanned")).unwrap();
-    // Were they read, they would be gone.
-    fs::remove_dir_all(scene.dir.path().join("checkpoints/packs")).unwrap();
+    let reads = READS.get();
     assert_eq!(scene.turn("true"), []);
-    assert!(!scene.dir.path().join("checkpoints/packs").exists());
+    assert_eq!(READS.get(), reads);
     assert_eq!(fs::read_to_string(scene.dir.path().join("checkpoints/scanned")).unwrap(), marked);
     // A change that leaves size and time of writing as they were is seen.
     let changes = scene.turn("echo One > a; touch -d '1 hour ago' a");
     assert_eq!(paths(&changes), ["a"]);
     // Another process knows what this one saw.
     scene.store = scene.new_store(100_000);
+    let reads = READS.get();
     assert_eq!(scene.turn("true"), []);
-    assert!(!scene.has(b"two\n"));
+    assert_eq!(READS.get(), reads + 2, "the young one, before and after");
+    // Without its pack it is stored again.
+    fs::remove_dir_all(scene.dir.path().join("checkpoints/packs")).unwrap();
+    scene.store = scene.new_store(100_000);
+    assert_eq!(scene.turn("true"), []);
+    assert!(scene.has(b"two\n"));
+}
+
+#[test]
+fn nothing_is_removed_whose_content_cannot_be_read_again() {
+    let mut scene = scene();
+    let changes = scene.turn("echo a > a");
+    fs::remove_dir_all(scene.dir.path().join("checkpoints/packs")).unwrap();
+    let plan = scene.store.plan(&scene.workspace, reverse(changes), false).unwrap();
+    let left = [("a".to_owned(), "its current content is not stored".to_owned())];
+    assert_eq!((plan.changes, plan.left), (vec![], left.to_vec()));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! RecordedTurns in which operations and commands take turns, and turns in parts: who changed what, and by which
+//! Turns in which operations and commands alternate, and turns in parts: who changed what, and by which
 //! rules.
 
 use std::process::Command;

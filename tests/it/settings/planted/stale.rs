@@ -36,7 +36,8 @@ fn of_one_that_is_gone_no_folder_is_hidden() {
     new(&base, "p/inner").ok();
     base.sh("cd p/inner; rm -r outbox sessions approvals workspace inbox");
     base.write("p/inner/inbox/main.rs", "fn main() {}\n");
-    base.run(&["init", "p"]).ok();
+    let told = base.run(&["init", "p"]).ok().stderr;
+    assert!(!told.contains("inner"), "{told}");
     new(&base, "p").ok();
     let file = base.write("reply.txt", "[READ_FILE path=\"inner/inbox/main.rs\"]\n");
     let run = base.run(&["-C", "p", "apply", "--session", ID, file.to_str().unwrap()]).ok();
