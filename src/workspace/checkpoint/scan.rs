@@ -7,7 +7,7 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::ignored;
 use super::ignored_changes::IgnoredSnapshot;
-use super::stat_cache::{CachedEntry, Entries, Unreadable};
+use super::stat_cache::{CachedEntry, Unreadable};
 use super::tree::{Identity, is_same, shown_path};
 use super::trusted_times::TrustedTimes;
 use super::{CheckpointStore, NotStored, TreeChange, TreeEntry, tracked};
@@ -94,19 +94,18 @@ impl CheckpointStore {
         kept.retain(|kept| {
             entries.binary_search_by(|entry| entry.path.as_str().cmp(&kept.path)).is_err()
         });
-        let room = Entries::with_capacity(entries.len() + kept.len());
+        self.cache.begin_scan(entries.len() + kept.len());
         let entries = entries.into_iter().map(|entry| {
             let tracked = paths.contains(&entry.path);
             (entry, tracked, tracked)
         });
         let kept = kept.into_iter().map(|kept| (kept, true, false));
-        self.cache.earlier = std::mem::replace(&mut self.cache.seen, room);
         let (mut differences, mut folders) = (Vec::new(), FolderCache::new(workspace));
         let mut times = TrustedTimes::default();
         for (entry, ignored, tracked) in entries.chain(kept) {
             let is_scanned = !ignored || tracked;
             let is_known = |known: &CachedEntry| known.is_scanned() == is_scanned;
-            let was = self.cache.earlier.take_if(&entry.path, is_known);
+            let (at, was) = self.cache.take_if(&entry.path, is_known).unzip();
             let known = self.cached_entry(&entry, was.as_ref(), &mut folders, &mut times, now)?;
             let known = CachedEntry { ignored, tracked, ..known };
             // If no earlier scan included the root, its former state is unknown.
@@ -129,13 +128,13 @@ impl CheckpointStore {
                 differences.push(Difference { change, is_scanned, facts });
             }
             let is_new = was.as_ref() != Some(&known);
-            self.cache.add(entry.path, known, is_new);
+            self.cache.add(entry.path, at, known, is_new);
         }
-        self.cache.seen.sort();
         let unreadable = Unreadable::from(unreadable);
-        let before = std::mem::take(&mut self.cache.earlier);
-        self.mark_in_use(before.iter().filter_map(|(_, known)| known.what.blob()));
-        for (path, known) in before.into_iter() {
+        let missing = self.cache.end_scan();
+        self.mark_in_use(missing.iter().filter_map(|(_, known)| known.what.blob()));
+        for (path, known) in missing {
+            let path = String::from(path);
             if self.cache.seen.get(&path).is_none() {
                 self.cache.remove(&path);
             }

@@ -134,17 +134,13 @@ pub struct CachePosition {
 pub(super) struct Entries(Vec<(Box<str>, Option<CachedEntry>)>);
 
 impl Entries {
-    pub(super) fn with_capacity(entries: usize) -> Self {
-        Self(Vec::with_capacity(entries))
-    }
-
     /// Adds an entry, or removes one. Counts after the next [`Entries::sort`].
     fn push(&mut self, path: impl Into<Box<str>>, entry: Option<CachedEntry>) {
         self.0.push((path.into(), entry));
     }
 
     /// Sorts what was added. Of equal paths, the last counts.
-    pub(super) fn sort(&mut self) {
+    fn sort(&mut self) {
         self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
         self.0.dedup_by(|later, earlier| {
             let is_same = later.0 == earlier.0;
@@ -154,6 +150,7 @@ impl Entries {
             is_same
         });
         self.0.retain(|(_, entry)| entry.is_some());
+        self.0.shrink_to_fit();
     }
 
     fn find(&self, path: &str) -> Option<usize> {
@@ -164,22 +161,8 @@ impl Entries {
         self.0[self.find(path)?].1.as_ref()
     }
 
-    /// Takes an entry out if it meets a condition.
-    pub(super) fn take_if(
-        &mut self,
-        path: &str,
-        condition: impl Fn(&CachedEntry) -> bool,
-    ) -> Option<CachedEntry> {
-        let at = self.find(path)?;
-        self.0[at].1.take_if(|entry| condition(entry))
-    }
-
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &CachedEntry)> {
         self.0.iter().filter_map(|(path, entry)| Some((&**path, entry.as_ref()?)))
-    }
-
-    pub(super) fn into_iter(self) -> impl Iterator<Item = (String, CachedEntry)> {
-        self.0.into_iter().filter_map(|(path, entry)| Some((path.into(), entry?)))
     }
 }
 
@@ -189,8 +172,9 @@ pub(super) struct StatCache {
     path: PathBuf,
     id: String,
     pub(super) seen: Entries,
-    /// During a scan: entries of the scan before that have not been found again yet.
-    pub(super) earlier: Entries,
+    /// During a scan: which of `seen` were found again, and entries at new paths.
+    is_found: Vec<bool>,
+    added: Entries,
     pub(super) rules: Texts,
     /// What the last scan could not read.
     pub(super) unreadable: Unreadable,
@@ -270,12 +254,52 @@ impl StatCache {
         self.seen.get(path).filter(|known| known.is_scanned())
     }
 
-    /// Adds an entry that the present scan has found. Counts once all are sorted.
-    pub(super) fn add(&mut self, path: String, known: CachedEntry, is_new: bool) {
+    /// Begins a scan that has found this many entries.
+    pub(super) fn begin_scan(&mut self, entries: usize) {
+        let known = self.seen.0.len();
+        self.is_found = vec![false; known];
+        self.added = Entries(Vec::with_capacity(entries.saturating_sub(known)));
+    }
+
+    /// Takes the entry of the last scan at a path, with its position, if it meets a condition.
+    pub(super) fn take_if(
+        &mut self,
+        path: &str,
+        condition: impl Fn(&CachedEntry) -> bool,
+    ) -> Option<(usize, CachedEntry)> {
+        let at = self.seen.find(path)?;
+        Some((at, self.seen.0[at].1.take_if(|entry| condition(entry))?))
+    }
+
+    /// Adds an entry that the present scan has found; `at` is the position of the one that was taken for it.
+    pub(super) fn add(
+        &mut self,
+        path: String,
+        at: Option<usize>,
+        known: CachedEntry,
+        is_new: bool,
+    ) {
         if is_new {
             self.lines.add_at(&path, CacheLine::At, Some(&known));
         }
-        self.seen.push(path, Some(known));
+        match at {
+            Some(at) => (self.seen.0[at].1, self.is_found[at]) = (Some(known), true),
+            None => self.added.push(path, Some(known)),
+        }
+    }
+
+    /// Ends a scan. Returns the entries of the last scan that it has not found again.
+    pub(super) fn end_scan(&mut self) -> Vec<(Box<str>, CachedEntry)> {
+        let mut is_found = std::mem::take(&mut self.is_found).into_iter();
+        let missing = self.seen.0.extract_if(.., |_| is_found.next() == Some(false));
+        let missing = missing.filter_map(|(path, known)| Some((path, known?))).collect();
+        if self.seen.0.is_empty() {
+            std::mem::swap(&mut self.seen, &mut self.added);
+        }
+        self.seen.0.append(&mut self.added.0);
+        // No path is there twice.
+        self.seen.0.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        missing
     }
 
     /// Records that the present scan has not found an earlier entry.
@@ -367,9 +391,9 @@ impl StatCache {
         if self.end > 2 * self.compact_end + SLACK { self.rewrite() } else { Ok(()) }
     }
 
-    /// The blobs of all entries, including those of the scan before during a scan.
+    /// The blobs of all entries, also during a scan.
     pub(super) fn blobs(&self) -> BTreeSet<BlobId> {
-        let all = self.seen.iter().chain(self.earlier.iter());
+        let all = self.seen.iter().chain(self.added.iter());
         all.filter_map(|(_, known)| known.what.blob().cloned()).collect()
     }
 }
@@ -450,6 +474,11 @@ mod tests {
         CachedEntry { what, size: 1, ..blank() }
     }
 
+    fn add(cache: &mut StatCache, path: &str, known: CachedEntry) {
+        cache.add(path.to_owned(), None, known, true);
+        cache.seen.0.append(&mut cache.added.0);
+    }
+
     proptest! {
         #[test]
         fn what_was_written_is_read(
@@ -470,7 +499,7 @@ mod tests {
                     index.remove(path);
                     index.seen.push(&**path, None);
                 } else {
-                    index.add(path.clone(), known(path), true);
+                    add(&mut index, path, known(path));
                 }
                 let mut rules = index.rules.clone();
                 rules.insert(path.clone(), BTreeMap::from([(".ignore".to_owned(), "x".to_owned())]));
@@ -485,7 +514,7 @@ mod tests {
                 prop_assert!(again.load(Some(&mark)).unwrap());
                 prop_assert_eq!((&again.seen, &again.rules), (&seen, &rules));
                 // It is gone on with from there.
-                again.add("long/x".to_owned(), known("x"), true);
+                add(&mut again, "long/x", known("x"));
                 again.write(true).unwrap();
                 again.seen.sort();
                 let mut once_more = StatCache::new(dir.path().join("index"));
