@@ -321,13 +321,13 @@ impl<'a> Recorder<'a> {
     }
 
     fn scan_before(&mut self, workspace: &Workspace) -> Result<(Walk, CachePosition)> {
-        // This turn has no position in the cache file yet.
-        self.store.cache.compact()?;
         let by = self.rules_before()?;
         let ScanResult { walk, ignored, .. } = self.store.scan(workspace, &by.0, false)?;
         self.ignored[0] = Some(ignored);
         self.repositories = walk.places(PlaceKind::Repository).map(str::to_owned).collect();
         self.store.sync()?;
+        // This turn has no position in the cache file yet.
+        self.store.cache.compact()?;
         Ok((walk, self.store.cache.write(true)?))
     }
 

@@ -64,11 +64,10 @@ impl CheckpointStore {
         by: &IgnoreSource,
         compares: bool,
     ) -> Result<ScanResult> {
-        self.cache.load(None)?;
-        self.scan_loaded(workspace, by, compares).inspect_err(|_| self.discard_unsynced())
+        self.try_scan(workspace, by, compares).inspect_err(|_| self.discard_unsynced())
     }
 
-    fn scan_loaded(
+    fn try_scan(
         &mut self,
         workspace: &Workspace,
         by: &IgnoreSource,
@@ -76,6 +75,8 @@ impl CheckpointStore {
     ) -> Result<ScanResult> {
         let now = now();
         let mut walk = detailed_walk(workspace, by)?;
+        // Later than the walk, which needs much memory.
+        self.cache.load(None)?;
         let mut close = *walk.detailed.take().unwrap_or_default();
         tracked::add_tracked(
             workspace,
