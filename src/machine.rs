@@ -13,7 +13,15 @@ use sysinfo::System;
 
 use crate::text::capitalized;
 
-/// A shell script that prints the version of each tool. [`tools_in`] parses its output.
+/// The tools that a coding agent needs.
+pub const TOOLS: [&str; 19] = [
+    "python3", "pip", "pytest", "node", "npm", "bun", "deno", "cargo", "rustc", "go", "java",
+    "dotnet", "ruby", "php", "perl", "gcc", "make", "cmake", "git",
+];
+/// The tools whose versions `python3` knows.
+const PYTHON_TOOLS: [&str; 2] = ["pip", "pytest"];
+
+/// A shell script that prints the versions of tools. [`described`] parses its output.
 pub const SCRIPT: &str = include_str!("data/tools.sh");
 
 /// The shell that runs commands, and its option.
@@ -41,38 +49,29 @@ pub fn shell() -> String {
     }
 }
 
-/// The tools in the script, with the command that prints the version of each.
-pub fn known_tools() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let asks = |line: &'static str| line.strip_prefix("ask ")?.strip_suffix(" &")?.split_once(' ');
-    SCRIPT.lines().filter_map(asks)
-}
-
-/// Parses the output of the script into tools with versions, such as `pip 24.1`.
-pub fn tools_in(output: &str) -> Vec<String> {
-    let lines = || output.lines().filter_map(|line| line.split_once(' '));
-    let described = |name: &str| {
-        let is_it =
-            |(is, rest): &(&str, &str)| *is == "tool" && rest.split(' ').next() == Some(name);
-        let (_, output) = lines().find(is_it)?;
-        let version = version_in(output.strip_prefix(name).unwrap_or_default());
-        // It belongs to another Python, so `python3 -m`, which often starts it, does not find it.
-        let is_apart = lines().any(|(is, module)| is == "apart" && module == name);
-        Some(match version {
-            Some(version) if is_apart => {
-                format!("{name} {version} (of another Python, with other packages than python3)")
-            }
-            Some(version) => format!("{name} {version}"),
-            None => name.to_owned(),
-        })
+/// Describes these tools with the versions that the script printed, such as `pip 24.1`.
+pub fn described<'t>(tools: impl Iterator<Item = &'t str>, output: &str) -> Vec<String> {
+    let said = |tool: &str| {
+        let of_tool = |line| str::strip_prefix(line, tool)?.strip_prefix(' ');
+        output.lines().find_map(of_tool)
     };
-    known_tools().filter_map(|(name, _)| described(name)).collect()
-}
-
-/// The names of the tools in PATH that commands see, according to `seen`. No tool is started.
-pub fn tools(seen: &dyn Fn(&Path) -> bool) -> Vec<String> {
-    let folders = env::var_os("PATH").unwrap_or_default();
-    let found = known_tools().filter(|(name, _)| find(name, &folders, seen).is_some());
-    found.map(|(name, _)| name.to_owned()).collect()
+    let python = said("python3");
+    let described = |tool: &str| {
+        let module = python.filter(|_| PYTHON_TOOLS.contains(&tool));
+        let said = match module {
+            Some(python) => python.split_once(&format!(" {tool} ")).map(|(_, rest)| rest),
+            None => said(tool),
+        };
+        match said.and_then(version_in) {
+            Some(version) => format!("{tool} {version}"),
+            // `python3 -m`, which often starts it, does not find it.
+            None if module.is_some() => {
+                format!("{tool} (of another Python, with other packages than python3)")
+            }
+            None => tool.to_owned(),
+        }
+    };
+    tools.map(described).collect()
 }
 
 /// The first program of that name in a list of folders such as `PATH` that is `seen`.
@@ -108,31 +107,41 @@ mod tests {
     #[test]
     fn a_tool_is_named_also_without_its_version() {
         let folder = tempfile::tempdir().unwrap();
-        let modules = "case \"$*\" in '-m pytest --version') exit 1;; *) echo Python 3.9.1;; esac";
         for (name, text) in [
-            ("python3", modules),
-            ("pip", "echo pip 24.1"),
-            ("pytest", "echo pytest 8.2"),
+            ("python3", "echo '3.9.1 (main) [GCC 12.2]'; echo pip 24.1"),
             ("node", "exit 1"),
-            ("npm", "echo 7.1; exit 1"),
+            ("deno", "echo 7.1; exit 1"),
             ("bun", "yes 1.2.3"),
             ("go", "echo none"),
+            ("cargo", "echo 'cargo * 1.90.0 (x)'"),
         ] {
             program(folder.path(), name, &format!("#!/bin/sh\n{text}\n"));
         }
         // What cannot be started is there all the same.
         program(folder.path(), "dotnet", "#!/nowhere\n");
         fs::write(folder.path().join("ruby"), "no program").unwrap();
+        let is_found = |tool| find(tool, folder.path().as_os_str(), &|_| true).is_some();
+        assert!(is_found("dotnet") && !is_found("ruby"));
         let path = format!("{}:/usr/bin:/bin", folder.path().display());
         let mut shell = Command::new("/bin/sh");
         let output = shell.args(["-c", SCRIPT]).env("PATH", path).output().unwrap();
-        let tools = tools_in(&String::from_utf8_lossy(&output.stdout));
-        let alone = "pytest 8.2 (of another Python, with other packages than python3)";
-        for wanted in
-            ["python3 3.9.1", "pip 24.1", alone, "node", "npm", "bun 1.2.3", "go", "dotnet"]
-        {
-            assert!(tools.iter().any(|tool| tool == wanted), "{wanted}: {tools:?}");
+        let output = String::from_utf8_lossy(&output.stdout);
+        let all = described(TOOLS.into_iter(), &output);
+        let apart = "pytest (of another Python, with other packages than python3)";
+        for wanted in [
+            "python3 3.9.1",
+            "pip 24.1",
+            apart,
+            "node",
+            "npm",
+            "deno",
+            "bun 1.2.3",
+            "go",
+            "cargo 1.90.0",
+            "dotnet",
+        ] {
+            assert!(all.iter().any(|tool| tool == wanted), "{wanted}: {all:?}");
         }
-        assert_eq!(tools_in("tool x 1.2\napart pip\nmore"), [""; 0]);
+        assert_eq!(described(["pip", "x"].into_iter(), "python 3\npip"), ["pip", "x"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::symbols::{Definition, Text, definitions};
 use crate::protocol::{Failure, Mistake, Part};
-use crate::text::{count, named, nearest};
+use crate::text::{count, first_of, named, nearest};
 use crate::workspace::Contents;
 
 /// How many definitions are named if the name is ambiguous.
@@ -68,13 +68,10 @@ fn qualified(path: &str, text: &Text<'_>) -> Vec<(String, Definition)> {
 
 /// Lists the first of these definitions with their lines.
 fn list<'a>(definitions: impl Iterator<Item = &'a (String, Definition)>) -> String {
-    let mut all: Vec<String> = definitions
+    let all: Vec<String> = definitions
         .map(|(name, Definition { start, end, .. })| format!("{name} (lines {start}-{end})"))
         .collect();
-    let more = all.len().saturating_sub(NAMED);
-    all.truncate(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    all.join(", ") + &more
+    first_of(&all, NAMED, all.len())
 }
 
 #[cfg(test)]

@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 
 use super::query::Query;
 use super::ranking::ScannedFile;
-use super::symbols::{Definition, Text};
+use super::symbols::Text;
 use crate::tokens;
 
 /// Files and definitions with at most this many lines are shown completely; of others, this many lines around words of
-/// the task.
+/// the task, and twice as many in the best files.
 const FILE: usize = 60;
 const BODY: usize = 50;
-const AROUND: usize = 4;
+const AROUND: usize = 3;
+const BEST: usize = 3;
 /// How many first lines of a file that the task names are shown, and the share of that term's value for its other lines.
 const HEAD: usize = 8;
 const ANY: f32 = 0.1;
@@ -74,10 +75,8 @@ pub(super) fn choose(
             chunk.value *= factor / (chunk.cost as f32).powf(COST);
         }
         chunks.sort_by(|a, b| b.value.total_cmp(&a.value));
-        let mut further = FIRST;
         for (chunk, n) in chunks.iter_mut().zip(0..) {
-            chunk.value *= further;
-            further = FURTHER.powi(n + 1);
+            chunk.value *= if n == 0 { FIRST } else { FURTHER.powi(n) };
         }
         all.extend(chunks);
     }
@@ -123,6 +122,7 @@ fn merged(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
 /// The candidate chunks of a file.
 fn chunks(n: usize, file: &ScannedFile, text: &Text<'_>, rarity: &[f32]) -> Vec<Chunk> {
     let all = text.count();
+    let around = if n < BEST { 2 * AROUND } else { AROUND };
     // Any part of a file that the task names may matter.
     let named = if file.is_named { rarity[Query::PATH] * ANY } else { 0.0 };
     let chunk = |first, last, is_whole: bool| {
@@ -140,7 +140,8 @@ fn chunks(n: usize, file: &ScannedFile, text: &Text<'_>, rarity: &[f32]) -> Vec<
     }
     let mut end = 0;
     for definition in &file.definitions {
-        let (first, last) = lines_of(definition);
+        let first = definition.start.max(definition.line.saturating_sub(ABOVE));
+        let last = definition.end;
         // Only the outermost definition that is small enough is taken.
         if first > end && last - first < BODY {
             end = last;
@@ -154,20 +155,20 @@ fn chunks(n: usize, file: &ScannedFile, text: &Text<'_>, rarity: &[f32]) -> Vec<
     hits.retain(|line| !taken[*line]);
     let mut hits = hits.into_iter().peekable();
     while let Some(hit) = hits.next() {
-        let back = (1..hit).rev().take(AROUND).take_while(|line| !taken[*line]).count();
+        let back = (1..hit).rev().take(around).take_while(|line| !taken[*line]).count();
         let (first, mut anchor) = (hit - back, hit);
         while let Some(next) =
-            hits.next_if(|next| next - first < BODY && next - anchor <= AROUND + 1)
+            hits.next_if(|next| next - first < BODY && next - anchor <= around + 1)
         {
             anchor = next;
         }
-        let on = (anchor + 1..=all).take(AROUND).take_while(|line| !taken[*line]).count();
+        let on = (anchor + 1..=all).take(around).take_while(|line| !taken[*line]).count();
         taken[first..=anchor + on].fill(true);
         chunks.push(chunk(first, anchor + on, false));
         while hits.next_if(|hit| *hit <= anchor + on).is_some() {}
     }
     if chunks.is_empty() {
-        chunks.push(chunk(1, all.min(3 * AROUND), false));
+        chunks.push(chunk(1, all.min(3 * around), false));
     }
     chunks
 }
@@ -176,11 +177,6 @@ fn chunks(n: usize, file: &ScannedFile, text: &Text<'_>, rarity: &[f32]) -> Vec<
 fn cost(text: &Text<'_>, first: usize, last: usize, is_whole: bool) -> usize {
     let numbers = if is_whole { 0 } else { NUMBER * (last + 1 - first) + LINES_LEFT_OUT };
     tokens::estimate(&String::from_utf8_lossy(text.range(first, last))).likely + numbers
-}
-
-/// The lines of a definition that belong together.
-fn lines_of(definition: &Definition) -> (usize, usize) {
-    (definition.start.max(definition.line.saturating_sub(ABOVE)), definition.end)
 }
 
 /// The value of the terms in these lines.
@@ -231,7 +227,7 @@ mod tests {
         let mut text = "def long():\n".to_owned() + &"    x = 1\n".repeat(200);
         text.push_str("    encode()\n");
         text += &"    x = 1\n".repeat(200);
-        assert_eq!(chosen("Fix encode", &text, 1_000), [(0, Some(vec![(198, 206)]))].into());
+        assert_eq!(chosen("Fix encode", &text, 1_000), [(0, Some(vec![(196, 208)]))].into());
     }
 
     #[test]

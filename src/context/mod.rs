@@ -122,8 +122,6 @@ pub struct Offered {
     scans: Vec<ScannedFile>,
     scores: Vec<f32>,
     rarity: Vec<f32>,
-    /// About how many tokens they have.
-    tokens: usize,
     /// How many more there are.
     left_out: usize,
     /// How many files of the workspace are not empty, and not known to be binary.
@@ -174,16 +172,13 @@ impl Offered {
         let order = &order[..order.len().min(excerpts::FILES)];
         let (ranked, scans) = order.iter().filter_map(|n| files[*n].take()).unzip();
         let scores = order.iter().map(|n| scores[*n]).collect();
-        let mut offered =
-            Self { included, ranked, scans, scores, rarity, left_out, listed, tokens: 0 };
-        let count = |file: &Contents| tokens::estimate(&String::from_utf8_lossy(&file.bytes)).most;
-        offered.tokens = offered.ranked.iter().map(count).sum();
-        offered
+        Self { included, ranked, scans, scores, rarity, left_out, listed }
     }
 
     /// All files, if they fit into about `room` tokens.
     pub fn all(&self, room: usize) -> Option<Vec<Choice>> {
-        let fit = self.left_out == 0 && self.tokens <= room;
+        let count = |file: &Contents| tokens::estimate(&String::from_utf8_lossy(&file.bytes)).most;
+        let fit = self.left_out == 0 && self.ranked.iter().map(count).sum::<usize>() <= room;
         fit.then(|| (0..self.ranked.len()).map(|file| (file, None)).collect())
     }
 
@@ -202,7 +197,7 @@ impl Offered {
         let excerpted = excerpted.take(outline::EXCERPTED);
         let further = excerpted
             .map(|(file, ranges)| Outlined::new(&self.scans[file], ranges, &self.rarity))
-            .filter(|outlined| !outlined.definitions.is_empty());
+            .filter(|outlined| !outlined.entries.is_empty());
         let is_shown = |file: usize| shown.iter().any(|(shown, _)| *shown == file);
         let others = (0..self.scans.len()).filter(move |file| !is_shown(*file));
         let others = others.filter(|file| self.scores[*file] > 0.0);

@@ -29,15 +29,11 @@ pub fn newest(session: &Session) -> Vec<&str> {
     paths.take(NEWEST).collect()
 }
 
-/// The paths that the person named in a session.
+/// The paths that words of the person name in a session, in full or by a file name.
 pub fn named_by_person<'a>(session: &'a Session, overview: &Overview<'a>) -> Vec<&'a str> {
-    named(std::iter::once(&session.task).chain(&session.said).map(String::as_str), overview)
-}
-
-/// The paths that words of these texts name, in full or by a file name.
-fn named<'w>(texts: impl Iterator<Item = &'w str>, overview: &Overview<'w>) -> Vec<&'w str> {
+    let texts = std::iter::once(&session.task).chain(&session.said);
     let (mut found, mut names) = (Vec::new(), HashSet::new());
-    for word in texts.flat_map(words).take(WORDS).filter(|word| word.len() > 1) {
+    for word in texts.flat_map(|text| words(text)).take(WORDS).filter(|word| word.len() > 1) {
         if overview.find(word).is_some() || !overview.below(&format!("{word}/")).is_empty() {
             found.push(word);
         } else if word.contains('.') && !word.contains('/') {

@@ -1,21 +1,30 @@
 //! The outline of a file that is not shown completely: the definitions that match the task best. Pure.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::value::RawValue;
+
 use super::excerpts::value;
 use super::ranking::ScannedFile;
 use super::symbols::Definition;
+use crate::text::{count, first_of};
 
 /// For how many files with excerpts further definitions are named.
 pub(super) const EXCERPTED: usize = 5;
 /// How many definitions of a file are named.
 const NAMED: usize = 4;
+/// How many keys of a JSON file are named, and the longest of them in bytes.
+const KEYS: usize = 30;
+const KEY: usize = 60;
 
-/// A file, and some of its definitions in the order of their lines.
+/// A file, and lines that say what it contains: the keys of a JSON file that the task names, and some definitions with
+/// their lines, in order.
 #[derive(Debug, PartialEq)]
 pub struct Outlined<'a> {
     /// Its path from the root.
     pub path: &'a str,
-    /// The definitions.
-    pub definitions: Vec<&'a Definition>,
+    /// What it contains.
+    pub entries: Vec<String>,
 }
 
 impl<'a> Outlined<'a> {
@@ -28,21 +37,30 @@ impl<'a> Outlined<'a> {
             let lines = (found.end + 1 - found.start) as f32;
             value(&scan.hits, found.start, found.end, rarity) / lines.sqrt()
         };
-        let mut definitions: Vec<(&Definition, f32)> = scan
-            .definitions
-            .iter()
-            .filter(|found| !is_shown(found))
-            .map(|found| (found, value(found)))
-            .collect();
+        let further = scan.definitions.iter().filter(|found| !is_shown(found));
+        let mut definitions: Vec<(&Definition, f32)> =
+            further.map(|found| (found, value(found))).collect();
         definitions.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.depth.cmp(&b.0.depth)));
         if !shown.is_empty() || definitions.first().is_some_and(|(_, value)| *value > 0.0) {
             definitions.retain(|(_, value)| *value > 0.0);
         }
         definitions.truncate(NAMED);
         definitions.sort_unstable_by_key(|(found, _)| found.line);
-        let definitions = definitions.into_iter().map(|(found, _)| found).collect();
-        Self { path: &scan.path, definitions }
+        let entry = |(found, _): (&Definition, _)| format!("{} {}", found.line, found.name);
+        let entries = scan.shape.iter().cloned().chain(definitions.into_iter().map(entry));
+        Self { path: &scan.path, entries: entries.collect() }
     }
+}
+
+/// Names the keys of a JSON object, or of the objects in an array.
+pub(super) fn shape(json: &[u8]) -> Option<String> {
+    type Object<'a> = BTreeMap<String, &'a RawValue>;
+    let object = serde_json::from_slice(json).map(|object| vec![object]);
+    let objects: Vec<Object<'_>> = object.or_else(|_| serde_json::from_slice(json)).ok()?;
+    let number = count(objects.len(), "object");
+    let keys: BTreeSet<String> = objects.into_iter().flat_map(Object::into_keys).collect();
+    let named = keys.iter().filter(|key| key.len() <= KEY);
+    Some(format!("{number} with the keys {}", first_of(named, KEYS, keys.len())))
 }
 
 #[cfg(test)]
@@ -59,10 +77,10 @@ mod tests {
         let rarity = vec![1.0; query.weights().len()];
         let named = |shown: &[(usize, usize)]| {
             let outlined = Outlined::new(&scan, shown, &rarity);
-            outlined.definitions.iter().map(|found| found.line).collect::<Vec<_>>()
+            outlined.entries
         };
-        assert_eq!(named(&[]), [1, 7]);
-        assert_eq!(named(&[(1, 2)]), [7]);
-        assert_eq!(named(&[(1, 2), (7, 8)]), [0; 0]);
+        assert_eq!(named(&[]), ["1 parse", "7 parse_all"]);
+        assert_eq!(named(&[(1, 2)]), ["7 parse_all"]);
+        assert_eq!(named(&[(1, 2), (7, 8)]), [""; 0]);
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use super::outline::shape;
 use super::query::{Query, identifiers, parts};
 use super::symbols::{Definition, Text, definitions};
 
@@ -39,6 +40,8 @@ pub(super) struct ScannedFile {
     pub(super) definitions: Vec<Definition>,
     /// Whether the task names it.
     pub(super) is_named: bool,
+    /// The keys of a JSON file that the task names.
+    pub(super) shape: Option<String>,
     /// The lines with terms, in order.
     pub(super) hits: Vec<(usize, usize)>,
     /// How often each term occurs in its path, in names of definitions, in the text, and in subjects of commits.
@@ -119,20 +122,14 @@ impl ScannedFile {
         hits.sort_unstable();
         hits.iter().for_each(|(_, term)| counts[*term][2] += 1.0);
         let (kind, length) = (PathKind::of(path), bytes.len() as f32);
-        Self { path: path.to_owned(), kind, definitions, is_named, hits, counts, length }
+        let shape = is_named.then(|| shape(bytes)).flatten();
+        Self { path: path.to_owned(), kind, definitions, is_named, shape, hits, counts, length }
     }
-}
 
-impl ScannedFile {
     /// Whether this is the project's changelog.
     pub(super) fn is_changelog(&self) -> bool {
         let stem = self.path.split('.').next().unwrap_or_default();
         CHANGELOG.split(' ').any(|name| name.eq_ignore_ascii_case(stem))
-    }
-
-    /// The score of a file that no term of the task occurs in.
-    fn prior(&self) -> f32 {
-        self.kind.factor() / (1.0 + self.path.matches('/').count() as f32)
     }
 }
 
@@ -173,7 +170,8 @@ pub(super) fn rank(files: &[ScannedFile], texts: &[&[u8]], query: &Query) -> (Ve
     let mut scores: Vec<f32> = files.iter().map(score).collect();
     if scores.iter().all(|score| *score == 0.0) {
         // No term of the task occurs in any file. Files near to the root say most about the project.
-        scores = files.iter().map(ScannedFile::prior).collect();
+        let folders = |file: &ScannedFile| file.path.matches('/').count() as f32;
+        scores = files.iter().map(|file| file.kind.factor() / (1.0 + folders(file))).collect();
     }
     add_references(files, texts, &mut scores);
     add_companions(files, &mut scores);

@@ -68,8 +68,8 @@ impl Engine {
             facts.push(format!("tests: {}", tests.join(", ")));
         }
         let is_missing = |tool: &&str| {
-            let is_known = machine::known_tools().any(|(known, _)| known == *tool);
-            is_known && !installed.iter().any(|found| found.split(' ').next() == Some(*tool))
+            machine::TOOLS.contains(tool)
+                && !installed.iter().any(|found| found.split(' ').next() == Some(*tool))
         };
         let missing = tools.into_iter().filter(is_missing);
         facts.extend(missing.map(|tool| format!("{tool}: not installed")));

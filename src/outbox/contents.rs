@@ -15,7 +15,7 @@ use super::redaction::Redaction;
 use super::results::Limits;
 use super::{Files, ShownFile};
 use crate::context::Outlined;
-use crate::context::symbols::{Definition, Text, definitions};
+use crate::context::symbols::{Text, definitions};
 use crate::protocol::{Dialect, FileVersion, LineRange};
 use crate::secrets::Redactor;
 use crate::session::Session;
@@ -353,9 +353,8 @@ pub(super) fn render_offered(shown: &[&FileBlock<'_>], listed: usize) -> String 
         }
         (n, 0) => format!("{n} of {listed} non-empty files, in full; {read} shows others."),
         (n, _) => format!(
-            "What seems to matter of {n} of {listed} non-empty files, best first: {} in full, {} in excerpts with line numbers. {read} shows the rest.",
-            n - excerpts,
-            excerpts
+            "What seems to matter of {n} of {listed} non-empty files, best first: {} in full, {excerpts} in excerpts with line numbers. {read} shows the rest.",
+            n - excerpts
         ),
     };
     let blocks: String = shown.iter().map(|block| block.render(usize::MAX)).collect();
@@ -368,23 +367,21 @@ pub(super) fn render_outline<'a>(
     room: usize,
     redactor: &mut Redactor,
 ) -> String {
-    let mut text = format!(
-        "{OUTLINE}Further definitions, by line, of the files above and of others that may matter:\n"
-    );
-    let (mut tokens, mut is_empty) = (tokens::estimate(&text).likely, true);
-    for Outlined { path, definitions } in outlined {
+    let of = "Further definitions, by line, of the files above and of others that may matter:";
+    let mut text = format!("{OUTLINE}{of}\n");
+    let (mut tokens, heading) = (tokens::estimate(&text).likely, text.len());
+    for Outlined { path, entries } in outlined {
         let mut entry = format!("  {}:\n", visible_line(&redactor.name(path)));
-        for Definition { name, line, .. } in definitions {
-            entry += &format!("    {line} {}\n", visible_line(&redactor.name(name)));
+        for line in entries {
+            entry += &format!("    {}\n", visible_line(&redactor.name(&line)));
         }
         tokens += tokens::estimate(&entry).likely;
         if tokens > room {
             break;
         }
         text += &entry;
-        is_empty = false;
     }
-    if is_empty { String::new() } else { text }
+    if text.len() == heading { String::new() } else { text }
 }
 
 /// The paths, without secrets, of the files that a first outbox shows, and of those that it outlines.

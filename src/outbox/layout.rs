@@ -105,7 +105,7 @@ pub fn render(
     near.extend(named_by_person(session, &overview));
     let listing = Listing::new(&overview, session.dialect, &near);
     let limit = environment.max_tokens;
-    let unasked = if session.sequence == 1 { environment.context_tokens.min(limit) } else { limit };
+    let unasked = environment.context_tokens.min(limit);
     // For most outboxes an estimate shows that they are far below the limit, so the vocabulary need not be loaded.
     let whole = files.offered.all(unasked).map(|choices| Fitted {
         limits: Limits::NONE,
@@ -114,8 +114,11 @@ pub fn render(
         outline: String::new(),
         listing: list(&listing, usize::MAX, &mut redaction.redactor),
     });
-    let is_short = |whole: &Fitted<'_>| tokens::estimate(&material.compose(whole)).most <= unasked;
-    let whole = whole.filter(is_short);
+    let whole = whole.filter(|whole| {
+        let all = material.compose(whole);
+        let [all, listing] = [&all, &whole.listing].map(|text| tokens::estimate(text).most);
+        all <= unasked || session.sequence > 1 && all <= limit && listing <= unasked / 4
+    });
     let is_short = whole.is_some();
     let fitted = whole.unwrap_or_else(|| {
         let with =
@@ -148,8 +151,8 @@ impl<'a> Material<'a> {
         choices.iter().map(block).collect()
     }
 
-    /// Shortens the sections so that the outbox has at most `limit` tokens, and at most `unasked` if it contains files that
-    /// nobody requested. `with` makes the listing, in which the shown files count as near to the work, too.
+    /// Shortens the sections so that the outbox has at most `limit` tokens, and only so much that nobody requested that it
+    /// has about `unasked`. `with` makes the listing, in which the shown files count as near to the work, too.
     fn fit<'w>(
         &self,
         [limit, unasked]: [usize; 2],
@@ -195,7 +198,7 @@ impl<'a> Material<'a> {
         let included = within(&self.included, left.saturating_sub(for_listing));
         let blocks: Vec<&FileBlock<'a>> = included.iter().map(|n| &self.included[*n]).collect();
         let left = left.saturating_sub(tokens::count(&render_offered(&blocks, usize::MAX)));
-        // Requested contents may exceed the limit for contents that nobody requested.
+        // What was requested may exceed the limit for what nobody requested.
         let room = unasked.saturating_sub(limit - left).max(unasked / 4).min(left);
         let most = room * CONTENTS / 100;
         // The choice is based on an estimate.

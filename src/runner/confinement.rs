@@ -22,7 +22,7 @@ const NO_SANDBOX: &str = "there is no sandbox on this machine, and the user has 
 const NO_WALL: &str = "it is to run without the network, and nothing here can keep it off: commands run with the user's own rights";
 
 /// The time limit for all tools together to print their versions.
-const TOOLS_TIME_LIMIT: Duration = Duration::from_secs(15);
+const TOOLS_TIME_LIMIT: Duration = Duration::from_secs(3);
 /// The command that lists the newest commits, without fetching missing ones. Its time limit follows.
 const COMMITS: &str = "GIT_NO_LAZY_FETCH=1 git --no-pager -c core.quotePath=false log -n 500 --no-show-signature --no-merges --no-renames --relative --name-only --format='>%s' 2>/dev/null";
 const COMMITS_TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -71,9 +71,9 @@ impl Runner {
     /// The tools that commands find here, with their versions. If commands cannot be confined, no tool is started, and only
     /// their names are returned.
     pub fn tools(&self, own: &Path) -> Vec<String> {
-        let said = self.inspect(machine::SCRIPT, TOOLS_TIME_LIMIT, own);
-        let named = || machine::tools(&|path| self.shows(path));
-        said.map_or_else(named, |said| machine::tools_in(&said))
+        let said = self.inspect(machine::SCRIPT, TOOLS_TIME_LIMIT, own).unwrap_or_default();
+        let found = machine::TOOLS.into_iter().filter(|tool| self.program(tool).is_some());
+        machine::described(found, &said)
     }
 
     /// The subjects of the newest commits, each after a `>`, and the workspace files that each changed. None if git fails,
@@ -82,8 +82,8 @@ impl Runner {
         self.inspect(COMMITS, COMMITS_TIME_LIMIT, own)
     }
 
-    /// Runs a script that can neither change anything nor reach the network, and returns the beginning of its output. None
-    /// if it fails, or if commands cannot be confined.
+    /// Runs a script that can neither change anything nor reach the network, and returns the beginning of its output, or
+    /// what it printed until the time limit. None if it fails, or if commands cannot be confined.
     pub fn inspect(&self, script: &str, timeout: Duration, own: &Path) -> Option<String> {
         if !self.confinement(own).tier.confines() {
             return None;
@@ -98,10 +98,8 @@ impl Runner {
             ..CommandSpec::new(script, &self.workspace, own)
         };
         let Execution { ending, output, .. } = self.run(&spec, &|| false);
-        match (ending, output) {
-            (Ending::Exited(0), CommandOutput::Together(said)) => Some(said.head),
-            _ => None,
-        }
+        let CommandOutput::Together(said) = output else { return None };
+        matches!(ending, Ending::Exited(0) | Ending::TimedOut(_)).then_some(said.head)
     }
 
     /// The restrictions for a command.

@@ -33,11 +33,15 @@ fn make(folder: &Path) -> PathBuf {
         let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
         let mut real = folders.map(|folder| folder.join(name)).filter(|tool| tool.is_file());
         let Some(real) = real.find(|tool| !tool.starts_with(folder)) else { continue };
-        // It is asked for modules, too: it has all of them.
-        let modules =
-            if name == "python3" { "'-m pip --version'|'-m pytest --version') ;;\n" } else { "" };
+        let (flag, said) = match name {
+            // It also says the versions of modules.
+            "python3" => {
+                ("-c import sys, importlib.metadata as found; '*'", "1.2.3 pip 1.2.3 pytest 1.2.3")
+            }
+            _ => (flag, "1.2.3"),
+        };
         let script = format!(
-            "#!/bin/sh\ncase \"$*\" in\n'{flag}') echo '{name} 1.2.3' ;;\n{modules}*) exec '{}' \"$@\" ;;\nesac\n",
+            "#!/bin/sh\ncase \"$*\" in\n'{flag}') echo '{name} {said}' ;;\n*) exec '{}' \"$@\" ;;\nesac\n",
             real.display()
         );
         // A program that was written by this process might be held open by what another thread starts.

@@ -174,6 +174,28 @@ fn a_large_workspace_and_its_files_fit_the_chat() {
 }
 
 #[test]
+fn later_outboxes_have_short_listings_too() {
+    let base = Project::new();
+    for n in 0..390 {
+        let path = format!("workspace/part{}/a_file_with_a_long_name_{n}_{n}_{n}.py", n % 9);
+        base.write(&path, "x = 1\n");
+    }
+    let large: String = (0..1_800).map(|n| format!("value_{n} = compute({n})\n")).collect();
+    base.write("workspace/large.py", &large);
+    begin(&base, &["--no-contents"], "Compute other values").ok();
+    let count = deaddrop::tokens::count;
+    // What was requested is shown whole.
+    let outbox = base.apply("[READ_FILE path=\"large.py\"]\n");
+    assert!(outbox.contains(&large) && count(&outbox) > 8_000 + 2_000, "{}", count(&outbox));
+    let (_, listing) = outbox.split_once("\n## Workspace Files\n").unwrap();
+    let (listing, _) = listing.split_once("\n\n").unwrap();
+    assert!((1_000..=2_000).contains(&count(listing)), "{listing}");
+    // A short outbox leaves more room.
+    let outbox = base.apply("[MESSAGE]\nHello\n[/MESSAGE]\n");
+    assert!((7_000..=8_000).contains(&count(&outbox)), "{}", count(&outbox));
+}
+
+#[test]
 fn a_task_that_is_too_long_by_itself_is_told_to_the_person() {
     let base = Project::new();
     let task = "Do what is right. ".repeat(2_000);
@@ -289,6 +311,29 @@ fn of_data_that_the_task_names_the_beginning_and_the_number_of_lines_are_shown()
     let outbox = base.outbox(1);
     let begin = "\n--- data/prices.csv (lines 1-8 of 20001) ---\n1| id,name,price\n2| 0,item 0,0\n";
     assert!(outbox.contains(begin), "{outbox}");
+}
+
+#[test]
+fn the_keys_of_json_that_the_task_names_are_told() {
+    let base = large();
+    let rows: Vec<_> = (0..3_000)
+        .map(|n| serde_json::json!({"id": n, "cost": {"net": n}, "name": "item"}))
+        .collect();
+    base.write("workspace/data/prices.json", serde_json::to_string(&rows).unwrap());
+    let root = serde_json::json!({"rows": rows, "\u{1b}unit": 1, "x".repeat(200): 1});
+    base.write("workspace/data/root.json", serde_json::to_string_pretty(&root).unwrap());
+    base.write("workspace/data/list.json", format!("[{}1]", "1,".repeat(9_000)));
+    let task = "Sum data/prices.json, data/root.json and data/list.json";
+    begin(&base, &[], task).ok();
+    let outbox = base.outbox(1);
+    for shown in [
+        "\n  data/prices.json:\n    3000 objects with the keys cost, id, name\n",
+        "\n--- data/root.json (lines 1-8",
+        "\n  data/root.json:\n    1 object with the keys ␛unit, rows and 1 more\n",
+        "\n  data/list.json:\n",
+    ] {
+        assert!(outbox.contains(shown), "{shown}: {outbox}");
+    }
 }
 
 #[test]
