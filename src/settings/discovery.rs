@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::registry::{exists, project_writing_to};
-use super::{Config, FILE, FOLDER, real_path};
+use super::{Config, FILE, FOLDER};
 use crate::error::{Error, Result};
 use crate::text::shell_word;
 
@@ -21,13 +21,12 @@ pub(super) const SESSION_MARKS: [&str; 2] = ["journal", ".lock"];
 /// system.
 ///
 /// # Errors
-/// `here` cannot be read. Or the project belongs to another user, its sessions folder is a link to elsewhere, or
-/// replies of another project can write to it: then the person has to name it.
+/// `here` cannot be read. Or the project belongs to another user, or replies of another project can write to it: then
+/// the person has to name it.
 pub fn find_project(here: &Path) -> Result<Option<PathBuf>> {
     let here = here.canonicalize().map_err(|e| Error::io("open the folder", here, e))?;
     let Some(project) = nearest_candidate(&here) else { return Ok(None) };
     check_owner(&project)?;
-    check_sessions_link(&project)?;
     check_not_written_by_replies(&project)?;
     Ok(Some(project))
 }
@@ -127,21 +126,6 @@ fn check_not_written_by_replies(project: &Path) -> Result<()> {
     Err(Error::config(
         project.display(),
         format!("it looks like a project, but {why}; name a project with -C"),
-    ))
-}
-
-/// Rejects a project whose sessions folder is a link that leads out of the project.
-fn check_sessions_link(project: &Path) -> Result<()> {
-    let sessions = project.join("sessions");
-    let leads =
-        sessions.is_symlink().then(|| real_path(&sessions)).filter(|to| !to.starts_with(project));
-    let Some(to) = leads else { return Ok(()) };
-    Err(Error::config(
-        sessions.display(),
-        format!(
-            "it is a link that leads out of the project, to {}, so it is not clear whose sessions these are; name the project with -C",
-            to.display()
-        ),
     ))
 }
 

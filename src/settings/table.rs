@@ -85,10 +85,8 @@ pub(super) enum Weakens {
     /// A folder is outside the project or under a protected name, a list names paths that the person has not
     /// set, or a link in the project leads out of it.
     Outside,
-    /// It may confine commands less.
-    Weaker,
-    /// It has this value, and the person's own file has another one.
-    To(Value),
+    /// It differs from the person's own value, and is not this one, which is the strictest.
+    Unless(Value),
     /// It contains an item that the person has not set.
     Items,
     /// It lacks a name that applies without the file.

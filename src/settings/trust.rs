@@ -23,9 +23,10 @@ use super::registry::{identity_of, record_consent};
 use super::table::{NeedsConsent, SETTINGS, Weakens, canonical};
 use super::{
     Config, FILE, FOLDER, FileName, GuestAddress, Layer, Layers, RUN_POLICY, SESSION_POLICY,
-    SandboxMode, folded, real_path,
+    folded, real_path,
 };
 use crate::error::{Error, Result};
+use crate::links::follow;
 use crate::program::Programs;
 use crate::text::{first_of, shell_word, visible_line};
 
@@ -292,8 +293,7 @@ impl WeakeningFinder<'_> {
                 true
             }
             _ if !file.sets(name) => false,
-            Weakens::Weaker => can_be_weaker(set.parse(), beneath.parse()),
-            Weakens::To(value) => set.value == *value && beneath.value != *value,
+            Weakens::Unless(strict) => set.value != *strict && set.value != beneath.value,
             Weakens::Items => more(&set, &beneath),
             Weakens::Lacking => more(&beneath, &set),
             Weakens::Guest => guest(file) != guest(own),
@@ -332,12 +332,6 @@ impl WeakeningFinder<'_> {
     }
 }
 
-/// Whether there are machines on which `mode` confines commands less than `than`. Each mode except `auto` is one
-/// mechanism, which confines nothing where it is missing.
-fn can_be_weaker(mode: SandboxMode, than: SandboxMode) -> bool {
-    mode != than && mode != SandboxMode::Auto && than != SandboxMode::Off
-}
-
 /// A path in a setting.
 struct LocatedPath<'a> {
     item: &'a str,
@@ -363,10 +357,10 @@ fn located<'a>(
         set.items().zip(set.paths(project, home.as_deref()).ok()?).collect()
     };
     let located = paths.into_iter().map(|(item, path)| {
-        let place = real_path(&path);
+        let (links, place) = follow(&path);
         let within = place.strip_prefix(project);
         let is_inside = within.is_ok_and(|within| !is_protected(&set.name, within, layers));
-        let is_led_out = !is_inside && path != place && goes_through(project, &path);
+        let is_led_out = !is_inside && links.iter().any(|link| link.at.starts_with(project));
         LocatedPath { item, path, place, is_inside, is_led_out }
     });
     Some(located.collect())
@@ -389,13 +383,6 @@ fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
         names.iter().any(|name| name.matches(&part))
     };
     within.iter().any(is_protected)
-}
-
-/// Whether a component of a path is in the project, so that a link there could change where it leads.
-fn goes_through(project: &Path, path: &Path) -> bool {
-    let is_in =
-        |part: &Path| part.parent().is_some_and(|above| real_path(above).starts_with(project));
-    path.ancestors().any(|part| part.file_name().is_some() && is_in(part))
 }
 
 /// Returns the paths of a setting, shown and exact, if one of them needs consent: a folder outside the project, or any
@@ -472,7 +459,8 @@ fn untrusted_data(config: &Config) -> Option<Weakening> {
 
 /// The first names in a folder, except those that only keep it in a repository; None if there are none.
 fn contents(folder: &Path) -> Option<String> {
-    let entries = match fs::read_dir(folder) {
+    let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let entries = match entries {
         Ok(entries) => entries,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
         Err(e) => return Some(format!("which cannot be read: {e}")),
@@ -480,13 +468,8 @@ fn contents(folder: &Path) -> Option<String> {
     let keeps = |entry: &fs::DirEntry| {
         is_keeper(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file())
     };
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| match entry {
-            Ok(entry) if keeps(&entry) => None,
-            Ok(entry) => Some(entry.file_name().to_string_lossy().into_owned()),
-            Err(e) => Some(e.to_string()),
-        })
-        .collect();
+    let names = entries.iter().filter(|entry| !keeps(entry)).map(fs::DirEntry::file_name);
+    let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
     names.sort();
     (!names.is_empty()).then(|| first_of(&names, MAX_NAMES, names.len()))
 }

@@ -42,20 +42,20 @@ pub(super) struct GitNames {
 }
 
 impl GitNames {
-    /// Whether a command line in git's settings names this file.
-    pub(super) fn contain(&self, path: &str) -> bool {
-        let (folder, name) = split(path);
-        let is_top = folder.is_empty() || self.tops.iter().any(|top| top == folder);
-        let folder = split(folder).1;
-        !self.texts.is_empty() && self.texts.mentions(name, folder, is_top)
+    /// Tells whether a command line in git's settings names a file.
+    pub(super) fn contain(&self) -> impl Fn(&str) -> bool {
+        let mentions = self.texts.mentions();
+        move |path| {
+            let (folder, name) = split(path);
+            let is_top = folder.is_empty() || self.tops.iter().any(|top| top == folder);
+            mentions(name, split(folder).1, is_top)
+        }
     }
 
     /// The escaped paths of a walk's files that command lines in git's settings name.
     pub(super) fn among<'a>(&'a self, walk: &'a Walk) -> impl Iterator<Item = String> + 'a {
-        let may_mention = self.texts.may_mention();
-        let files = walk
-            .files()
-            .filter(move |file| may_mention(split(file.path).1) && self.contain(file.path));
+        let contain = self.contain();
+        let files = walk.files().filter(move |file| contain(file.path));
         files.map(|file| escaped(file.path.as_bytes()))
     }
 }
@@ -133,7 +133,7 @@ impl Overlay<'_> {
         });
         let is_folder = location.found.as_ref().is_some_and(locate::LocatedEntry::is_folder);
         let itself =
-            || Some(location.real.to_string()).filter(|path| !is_folder && git.contain(path));
+            || Some(location.real.to_string()).filter(|path| !is_folder && git.contain()(path));
         Some((place.cloned().or_else(itself)?, true))
     }
 }
@@ -157,7 +157,8 @@ impl Workspace {
     /// Whether git's settings name one of these files.
     pub(super) fn git_names_any(&self, mut paths: impl Iterator<Item = String>) -> bool {
         let named = self.git_references(self.repositories().into_iter());
-        !named.texts.is_empty() && paths.any(|path| named.contain(&path))
+        let contain = named.contain();
+        paths.any(|path| contain(&path))
     }
 
     /// The folders of the repositories in the workspace, as text. Uses the results of a recent walk, if there is one.

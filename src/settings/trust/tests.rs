@@ -110,7 +110,7 @@ fn it_is_measured_by_what_the_person_set_for_all() {
         ("bwrap", "off", true),
         ("bwrap", "bwrap", false),
         ("bwrap", "auto", false),
-        ("off", "bwrap", false),
+        ("off", "bwrap", true),
     ] {
         let set = |mode: &str| format!("sandbox = '{mode}'");
         let opened = opened_over(&set(own), &set(file));
