@@ -74,7 +74,7 @@ pub fn problem_in_git_directory(folder: &Path) -> Option<String> {
         _ => "a clone of it".to_owned(),
     };
     Some(format!(
-        "this is a git directory, or in one, and git would run hooks that replies write there; choose the folder with the project's files: {project}"
+        "it is a git directory, or in one, and git would run hooks that replies write there; choose the folder with the project's files: {project}"
     ))
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
 
 /// The git directory that is or contains a folder (a canonical path): a `.git`, or a bare repository. Git runs and
 /// obeys what it contains. None in a worktree.
-pub fn git_directory(folder: &Path) -> Option<PathBuf> {
+fn git_directory(folder: &Path) -> Option<PathBuf> {
     let mut part: Option<&OsStr> = None;
     for place in folder.ancestors() {
         // This is a worktree. It can be in a bare repository.
@@ -334,15 +334,14 @@ impl GitConfigReader {
     }
 }
 
-/// The settings in a text, each with its section and key in lower case, without subsections.
+/// The settings in a text, each with its section and key in lower case, without subsections. A `]` in a subsection's name
+/// makes a part of it a part of the key, which is then not harmless.
 fn settings(text: &str) -> Vec<(String, String, String)> {
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
     let (mut section, mut settings) = (String::new(), Vec::new());
     for line in text.lines() {
         let mut line = line.trim_start_matches('\u{feff}').trim_start();
-        if let Some(rest) = line.strip_prefix('[') {
-            // A `]` in a subsection's name makes part of it a part of the key, which is then not harmless.
-            let Some((name, after)) = rest.split_once(']') else { continue };
+        if let Some((name, after)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             let name = name.split(|c: char| c.is_whitespace() || ".\"".contains(c)).next();
             section = name.unwrap_or_default().to_lowercase();
             line = after;

@@ -32,7 +32,7 @@ pub use discovery::{
 pub use edit::{SettingsDraft, check_name, set, unset};
 pub use effective::{EffectiveSetting, effective_settings};
 pub(crate) use git::is_repository;
-pub use git::{CommandTexts, git_directory, git_references, problem_in_git_directory, run_git};
+pub use git::{CommandTexts, git_references, problem_in_git_directory, run_git};
 use layers::Layers;
 pub use layers::{Layer, Source};
 pub(crate) use names::{FileName, folded, matches};

@@ -18,7 +18,7 @@ use std::time::SystemTime;
 
 use super::discovery::SESSION_MARKS;
 use super::user_folders::{create_private_folder, user_state_folder};
-use super::{Config, FILE, FOLDER, git_directory, real_path, user_settings_file};
+use super::{Config, FILE, FOLDER, problem_in_git_directory, real_path, user_settings_file};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::program::Programs;
@@ -81,8 +81,10 @@ impl RegistryView {
             Err(problem) => return Self { problem: Some(problem), ..Self::default() },
         };
         let (written, mut known) = (writable_places(config), Self::default());
-        let is_inside = |place: &Path| written.iter().any(|folder| place.starts_with(folder));
         let is_around = |place: &Path| written[0].starts_with(place);
+        let is_inside = |place: &Path| {
+            !is_around(place) && written.iter().any(|folder| place.starts_with(folder))
+        };
         for entry in all {
             // A component of a registered place may have become a link.
             let project = real_path(&entry.project);
@@ -95,7 +97,7 @@ impl RegistryView {
             };
             // Former folders are hidden, too: if settings name them again, they are trusted.
             let former = entry.folders.iter().filter(|it| lies(&it.place, &is_inside));
-            let former = former.filter(|it| !is_around(&it.place) && it.is_unmoved());
+            let former = former.filter(|it| it.is_unmoved());
             known.hidden.extend(former.map(|it| it.place.clone()));
             known.folders.extend(entry.folders.iter().cloned());
             if entry.project == config.project {
@@ -104,8 +106,7 @@ impl RegistryView {
             }
             let whole = entry.own.iter().find(|place| lies(place, &is_around)).cloned();
             let own = entry.own.iter().filter(|place| lies(place, &is_inside));
-            let own: Vec<PathBuf> =
-                own.filter(|place| Some(*place) != whole.as_ref()).cloned().collect();
+            let own: Vec<PathBuf> = own.cloned().collect();
             if (whole.is_none() && own.is_empty()) || !entry.exists() {
                 continue;
             }
@@ -226,11 +227,8 @@ impl Config {
             return Err(Error::config(own.display(), problem));
         }
         let workspace = real_path(&self.workspace);
-        let problem = if let Some(git) = git_directory(&workspace) {
-            format!(
-                "it cannot be the workspace: it is a git directory, or in one ({}), and git would run hooks that replies write there. Choose another workspace_dir: the folder with the project's files",
-                git.display()
-            )
+        let problem = if let Some(why) = problem_in_git_directory(&workspace) {
+            format!("it cannot be the workspace: {why}")
         } else if let Some((project, place)) = &self.known.holder {
             format!(
                 "it cannot be the workspace: according to {2}, the project {0} keeps its own files there ({1}). Choose another workspace_dir; if that project has moved its files, begin or resume a session there first",
@@ -260,16 +258,12 @@ impl Config {
 /// # Errors
 /// The registry cannot be changed.
 pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<()> {
-    change(|all| match all.iter_mut().find(|entry| entry.project == project) {
-        Some(entry) => entry.consent = consent,
-        None if consent.is_some() => {
-            all.push(ProjectEntry {
-                project: project.to_owned(),
-                consent,
-                ..ProjectEntry::default()
-            });
+    change(|all| {
+        if all.iter().all(|entry| entry.project != project) {
+            all.push(ProjectEntry { project: project.to_owned(), ..ProjectEntry::default() });
         }
-        None => {}
+        let entries = all.iter_mut().filter(|entry| entry.project == project);
+        entries.for_each(|entry| entry.consent.clone_from(&consent));
     })
     .map(drop)
 }
@@ -319,12 +313,8 @@ fn writable_places(config: &Config) -> Vec<PathBuf> {
 /// The current entry of a project.
 fn current_entry(config: &Config) -> ProjectEntry {
     let mut own = config.own_state();
-    // Add the targets of links.
-    for place in own.clone().iter().map(|place| real_path(place)) {
-        if !own.contains(&place) {
-            own.push(place);
-        }
-    }
+    let targets = own.iter().map(|place| real_path(place)).filter(|place| !own.contains(place));
+    own.extend(targets.collect::<Vec<_>>());
     let folders = config.roles().map(|(role, folder)| StateFolder::at(role, folder));
     ProjectEntry {
         written: writable_places(config),
