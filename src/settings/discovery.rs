@@ -106,11 +106,7 @@ pub fn projects_above(folder: &Path) -> Result<Vec<Config>> {
 
 /// Rejects a project that a reply may have made.
 fn check_not_written_by_replies(project: &Path) -> Result<()> {
-    // This shell's variables may differ from those that the other project runs with.
-    let by_file = |above: &Config| {
-        Config::load_file_only(&above.project).is_ok_and(|own| own.works_in(project))
-    };
-    let works_here = |above: &Config| above.works_in(project) || by_file(above);
+    let works_here = |above: &Config| above.works_in(project);
     let why = match projects_above(project).map(|above| above.into_iter().find(works_here)) {
         Err(e) => format!("is below another one, whose settings cannot be read ({e})"),
         Ok(found) => {
@@ -136,9 +132,8 @@ fn check_owner(project: &Path) -> Result<()> {
     let mut places = vec![project.to_owned(), settings];
     places.extend(FOLDERS.iter().chain(&["approvals"]).map(|name| project.join(name)));
     // Wrong settings are reported later.
-    if let Ok(Config { inbox, outbox, sessions, approvals, .. }) = Config::load_file_only(project) {
-        let set = [inbox, outbox, sessions, approvals];
-        places.extend(set.into_iter().filter(|place| place.parent() != Some(project)));
+    if let Ok(Config { inbox, outbox, sessions, approvals, .. }) = Config::load_untrusted(project) {
+        places.extend([inbox, outbox, sessions, approvals]);
     }
     // A link and its target can belong to different users.
     let looked_at = places

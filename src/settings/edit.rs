@@ -230,24 +230,13 @@ pub struct SettingsDraft {
 }
 
 impl SettingsDraft {
-    /// A new file with a note in comment lines and these settings in this order. `project` is a real path, which may
-    /// not exist yet.
-    ///
-    /// # Errors
-    /// The settings would be wrong.
-    pub fn new(project: &Path, note: &str, settings: &[(&str, &str)]) -> Result<Self> {
-        Self::of(project, note.to_owned(), settings)
-    }
-
-    /// The project's file, completed with those of these settings that it does not set.
+    /// The project's file, or a new one with a note in comment lines, completed with those of these settings that it does
+    /// not set, in this order. `project` is a real path, which may not exist yet.
     ///
     /// # Errors
     /// The settings would be wrong, or the layout of the file cannot be changed automatically.
-    pub fn completed(project: &Path, settings: &[(&str, &str)]) -> Result<Self> {
-        Self::of(project, layers::read(&project.join(FILE))?.unwrap_or_default(), settings)
-    }
-
-    fn of(project: &Path, mut text: String, settings: &[(&str, &str)]) -> Result<Self> {
+    pub fn new(project: &Path, note: &str, settings: &[(&str, &str)]) -> Result<Self> {
+        let mut text = layers::read(&project.join(FILE))?.unwrap_or_else(|| note.to_owned());
         let (file, doing) = (project.join(FILE), format!("{FILE} for {}", project.display()));
         for (name, word) in settings {
             let value = value(name, &[(*word).to_owned()], &doing)?;

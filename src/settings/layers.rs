@@ -109,7 +109,6 @@ impl Layer {
         origin: String,
     ) -> Result<()> {
         let name = table::canonical(name).to_owned();
-        let value = setting.kind.trimmed(value);
         let given = SettingValue { setting, name, value, source, origin };
         match setting.kind.fault(&given.value) {
             Some(fault) => Err(given.error(&fault)),

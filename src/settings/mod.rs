@@ -207,16 +207,6 @@ impl Config {
         Self::with_consent(project, &Layers::around_the_file(flags)?)
     }
 
-    /// Loads the settings of a project from its own file alone.
-    ///
-    /// # Errors
-    /// A setting is wrong.
-    pub fn load_file_only(project: &Path) -> Result<Self> {
-        let project = open(project)?;
-        let file = Layer::from_file(&project.join(FILE), Source::File)?;
-        Self::of_layers(project, &Layers { file, ..Layers::default() })
-    }
-
     fn of_layers(project: PathBuf, layers: &Layers) -> Result<Self> {
         let home = env::var_os("HOME").map(PathBuf::from);
         Self::resolve(project, &layers.merged(), home.as_deref())
@@ -327,18 +317,12 @@ impl Config {
         let folder = self.project.join(FOLDER);
         let is_complete = own.iter().any(|own| own.starts_with(&folder))
             && !real_path(&self.workspace).starts_with(real_path(&folder));
-        let mut state = Vec::new();
-        if is_complete {
-            state.push(folder.clone());
-        }
-        for own in own {
-            if !is_complete || !own.starts_with(&folder) {
-                state.push(own.clone());
-            } else if !real_path(own).starts_with(real_path(&folder)) {
-                // Hiding the folder does not hide the target of a link out of it.
-                state.push(real_path(own));
-            }
-        }
+        let is_covered = |place: &PathBuf| is_complete && place.starts_with(&folder);
+        // Hiding the folder does not hide the target of a link out of it.
+        let places = own.map(|own| if is_covered(own) { real_path(own) } else { own.clone() });
+        let places = places.into_iter().filter(|place| !is_covered(place));
+        let mut state: Vec<PathBuf> = is_complete.then(|| folder.clone()).into_iter().collect();
+        state.extend(places);
         state.push(self.project.join(FILE));
         state
     }

@@ -144,11 +144,9 @@ impl SettingKind {
     /// others by commas.
     pub(super) fn value_of(&self, text: &str) -> Value {
         let separator = if matches!(self, Self::Paths) { ':' } else { ',' };
-        let number = || text.trim().parse::<i64>().ok().map(Value::from);
-        let switch = || text.trim().parse::<bool>().ok().map(Value::from);
         let value = match self {
-            Self::Number { .. } => number(),
-            Self::Switch => switch(),
+            Self::Number { .. } => text.trim().parse::<i64>().ok().map(Value::from),
+            Self::Switch => text.trim().parse::<bool>().ok().map(Value::from),
             kind if kind.is_list() => {
                 let items = text.split(separator).map(str::trim).filter(|item| !item.is_empty());
                 Some(items.collect())
@@ -156,18 +154,6 @@ impl SettingKind {
             _ => None,
         };
         value.unwrap_or_else(|| text.into())
-    }
-
-    /// Removes whitespace around words.
-    pub(super) fn trimmed(&self, value: Value) -> Value {
-        match (self, value) {
-            (Self::Choice(_) | Self::Policy, Value::String(text)) => text.trim().into(),
-            (Self::Rules, Value::Array(items)) => {
-                let trimmed = |item: Value| item.as_str().map(|text| text.trim().into());
-                items.into_iter().map(|item| trimmed(item.clone()).unwrap_or(item)).collect()
-            }
-            (_, value) => value,
-        }
     }
 
     /// Returns what is wrong with a value, if anything. The targets of paths are not checked.
@@ -218,9 +204,10 @@ impl SettingKind {
                 is_text(item) && !item.starts_with('/') && item.split('/').all(|part| part != ".."),
                 "a path in the workspace without '..', in which * and ? match characters and ** matches folders",
             ),
-            Self::Rules => {
-                (is_text(item) && !item.contains(char::is_control), "a pattern in one line")
-            }
+            Self::Rules => (
+                is_text(item) && !item.contains(char::is_control) && item.trim() == item,
+                "a pattern in one line, without blanks around it",
+            ),
             _ => (!item.contains('\0'), "a text without NUL"),
         };
         (!is_right).then_some(form)

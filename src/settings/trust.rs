@@ -112,10 +112,7 @@ impl Consent {
             Some(_) if self.missing.len() == 1 => {
                 "this folder contains deaddrop data that you have not trusted yet (was it moved or copied?)"
             }
-            Some(_) => {
-                "this weakens the defaults, and this folder contains deaddrop data that you have not trusted yet"
-            }
-            None => "this weakens the defaults and needs your consent",
+            _ => "this weakens the defaults and needs your consent",
         };
         let problem = format!(
             "{what}:{lines}\nIf you trust it, run `deaddrop -C {project} config allow` once."
@@ -512,13 +509,13 @@ fn tracked_in(
     folders: &[PathBuf],
     project: &Path,
 ) -> Vec<(String, String)> {
-    let within = folders.iter().filter_map(|folder| folder.strip_prefix(repository).ok());
-    let within = within.map(|folder| match folder.as_os_str() {
-        whole if whole.is_empty() => OsStr::new("."),
-        folder => folder,
-    });
+    let within = folders.iter().filter(|folder| folder.starts_with(repository));
     let asked = ["--literal-pathspecs", "ls-files", "-s", "-z", "--"].map(OsStr::new);
-    let listed = match run_git(programs, repository, asked.into_iter().chain(within)) {
+    let listed = match run_git(
+        programs,
+        repository,
+        asked.into_iter().chain(within.map(|folder| folder.as_os_str())),
+    ) {
         Ok(Some(listed)) => listed,
         Ok(None) => return Vec::new(),
         Err(why) => {

@@ -162,7 +162,11 @@ fn wrong_policies_are_told_with_file_line_and_what_is_right() {
         ),
         (
             "[policies.standard]\nshell.blocked = [\" \"]",
-            "policies.standard.shell.blocked contains \"\" but each item must be a pattern",
+            "policies.standard.shell.blocked contains \" \" but each item must be a pattern",
+        ),
+        (
+            "[policies.standard]\nfiles.blocked = [\"x \"]",
+            "policies.standard.files.blocked contains \"x \" but each item must be a pattern",
         ),
         (
             "[policies.standard]\nshell.timeout_seconds = 0",

@@ -127,10 +127,8 @@ fn it_is_measured_by_what_the_person_set_for_all() {
         ("policy = ''", false),
         ("", false),
     ] {
-        for empty in ["policy = ''", "policy = '  '"] {
-            let opened = opened_over(own, empty);
-            assert_eq!(opened.len(), usize::from(opens), "{own}: {opened:?}");
-        }
+        let opened = opened_over(own, "policy = ''");
+        assert_eq!(opened.len(), usize::from(opens), "{own}: {opened:?}");
     }
     assert_eq!(
         opened_over("protected_names = ['a', 'b']", "protected_names = ['b']"),
