@@ -137,10 +137,8 @@ impl Consent {
     /// # Errors
     /// Consent cannot be recorded, or a value is too long to be shown.
     pub fn allow(&self, config: &Config) -> Result<()> {
-        let is_long = |weakening: &&Weakening| weakening.cut_at().is_some();
-        if let Some(Weakening { name, .. }) =
-            self.weakenings.iter().chain(self.untrusted_data()).find(is_long)
-        {
+        let mut all = self.weakenings.iter().chain(self.untrusted_data());
+        if let Some(Weakening { name, .. }) = all.find(|weakening| weakening.is_long()) {
             let problem = format!(
                 "{} is longer than the {MAX_VALUE} characters that can be shown for consent; shorten it, or move it away",
                 visible_line(name)
@@ -193,17 +191,16 @@ impl Consent {
 }
 
 impl Weakening {
-    /// The byte offset at which the value is cut for display, if it is too long.
-    fn cut_at(&self) -> Option<usize> {
-        visible_line(&self.value).char_indices().nth(MAX_VALUE).map(|(at, _)| at)
+    /// Whether the value is too long to be shown.
+    fn is_long(&self) -> bool {
+        visible_line(&self.value).chars().count() > MAX_VALUE
     }
 
     /// A line for a terminal.
     pub fn line(&self) -> String {
         let Self { name, value, origin, does, .. } = self;
-        let mut value = visible_line(value).into_owned();
-        if let Some(cut) = self.cut_at() {
-            value.truncate(cut);
+        let mut value: String = visible_line(value).chars().take(MAX_VALUE).collect();
+        if self.is_long() {
             value.push('…');
         }
         let line = origin.as_ref().and_then(|origin| origin.rsplit_once(':'));

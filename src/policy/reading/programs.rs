@@ -34,7 +34,6 @@ struct StarterProgram {
     stops: bool,
     names_any: bool,
     options: String,
-    mentions: bool,
     short: String,
     long: Vec<String>,
     own: usize,
@@ -230,7 +229,7 @@ fn note_variables(program: &StarterProgram, text: &str, arguments: &[Word], into
     if sets_any || (program.names_any && !arguments.iter().all(names_one)) {
         into.note_unreadable(format!("which variable {text} sets"));
     }
-    if let Some(word) = arguments.iter().find(|word| program.mentions && mentions(&word.text)) {
+    if let Some(word) = arguments.iter().find(|word| mentions(&word.text)) {
         into.note_unreadable(format!(
             "{text} may set {}, which changes what the line means",
             word.shown
