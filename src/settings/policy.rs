@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::Layer;
+use super::effective::toml_of;
 use super::layers::SettingValue;
 use super::table::SETTINGS;
 use crate::error::{Error, Result};
@@ -106,14 +106,6 @@ impl Policy {
 
     /// Whether this policy may allow something that `other` denies or asks about. Time limits are ignored.
     pub fn allows_more(&self, other: &Self) -> bool {
-        // Presets are ordered, except `ask`, which allows more files but fewer commands than others.
-        let rank = |policy: &Self| {
-            let ranked = PRESETS.iter().filter(|preset| preset.name != "ask");
-            ranked.clone().position(|preset| preset == policy)
-        };
-        if let (Some(mine), Some(theirs)) = (rank(self), rank(other)) {
-            return mine > theirs;
-        }
         // The sandbox settings may open the network.
         let network = |policy: &Self| policy.network.map_or(1, |is_open| 2 * u8::from(is_open));
         network(self) > network(other)
@@ -217,18 +209,10 @@ impl Policy {
         // `workspace` sets the fewest values of all presets, so it adds nothing to the lines below.
         let is_own = !Self::PRESETS.contains(&self.name.as_str());
         let preset = if is_own { "preset = \"workspace\"\n" } else { "" };
-        // Always quoted in the same way: consent is bound to a digest of this text.
-        let written = |value: &Value| match value {
-            Value::Array(items) => {
-                let items: Vec<String> = items.iter().map(Value::to_string).collect();
-                format!("[{}]", items.join(", "))
-            }
-            value => value.to_string(),
-        };
         let keys = SETTINGS.iter().filter_map(|setting| setting.name.strip_prefix("policies.*."));
         let lines = keys.filter_map(|key| {
             let value = json.pointer(&pointer(key)).filter(|value| !value.is_null())?;
-            Some(format!("{key} = {}\n", written(value)))
+            Some(format!("{key} = {}\n", toml_of(value)))
         });
         format!("[policies.{}]\n{preset}{}", self.name, lines.collect::<String>())
     }

@@ -39,7 +39,8 @@ pub struct Setting {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NeedsConsent {
-    pub(super) when: Weakens,
+    /// The strictest value, which needs no consent.
+    pub(super) unless: Option<Value>,
     /// The effect that the person consents to.
     pub(super) does: String,
 }
@@ -76,27 +77,6 @@ pub(super) enum SettingKind {
     Command,
     /// The path of a socket.
     Socket,
-}
-
-/// When a setting in a project's file weakens the settings that apply without that file.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Weakens {
-    /// A folder is outside the project or under a protected name, a list names paths that the person has not
-    /// set, or a link in the project leads out of it.
-    Outside,
-    /// It differs from the person's own value, and is not this one, which is the strictest.
-    Unless(Value),
-    /// It contains an item that the person has not set.
-    Items,
-    /// It lacks a name that applies without the file.
-    Lacking,
-    /// The policy that it names allows more.
-    Policy,
-    /// The table as a whole differs from the person's own.
-    Guest,
-    /// The table as a whole allows more than without it.
-    Policies,
 }
 
 /// All settings, in the order in which they are shown.
@@ -274,6 +254,11 @@ impl Setting {
     /// Whether it is a boolean.
     pub fn is_switch(&self) -> bool {
         matches!(self.kind, SettingKind::Switch)
+    }
+
+    /// Whether its value is a path, or paths.
+    pub(super) fn has_paths(&self) -> bool {
+        matches!(self.kind, SettingKind::Folder | SettingKind::Paths)
     }
 
     /// Whether it is a folder of the project.

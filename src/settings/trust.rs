@@ -20,7 +20,7 @@ use super::git::run_git;
 use super::layers::SettingValue;
 use super::policy::{self, Policy};
 use super::registry::{identity_of, record_consent};
-use super::table::{NeedsConsent, SETTINGS, Weakens, canonical};
+use super::table::{NeedsConsent, SETTINGS, canonical};
 use super::{
     Config, FILE, FOLDER, FileName, GuestAddress, Layer, Layers, RUN_POLICY, SESSION_POLICY,
     folded, real_path,
@@ -112,7 +112,7 @@ impl Consent {
             Some(_) if self.missing.len() == 1 => {
                 "this folder contains deaddrop data that you have not trusted yet (was it moved or copied?)"
             }
-            _ => "this weakens the defaults and needs your consent",
+            _ => "this can weaken the defaults and needs your consent",
         };
         let problem = format!(
             "{what}:{lines}\nIf you trust it, run `deaddrop -C {project} config allow` once."
@@ -209,9 +209,6 @@ impl Weakening {
     }
 }
 
-/// The default policies of sessions and runs.
-const DEFAULT_POLICIES: [&str; 2] = [SESSION_POLICY, RUN_POLICY];
-
 /// Something that needs consent: a setting of a project, or data or tracked files in deaddrop's folders in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weakening {
@@ -237,93 +234,37 @@ impl Weakening {
     /// Whether a change of the setting `key` can have caused it.
     fn may_result_from(&self, key: &str) -> bool {
         let key = canonical(key);
-        let table = |name: &str| name.split('.').take(2).map(str::to_owned).collect::<Vec<_>>();
-        // A line of a policy can change the effect of its other lines.
-        let is_of_policy = key.starts_with("policies.")
-            && (self.name == "policy" || table(key) == table(&self.name));
-        let is_within = key != "sandbox" && self.name.starts_with(&format!("{key}."));
-        self.name == key || is_within || is_of_policy
+        self.name == key || (key != "sandbox" && self.name.starts_with(&format!("{key}.")))
     }
 }
 
 /// What the settings file of the project weakens. `project` is canonical.
 fn weakenings(project: &Path, layers: &Layers) -> Vec<Weakening> {
-    let (all, without) = (policies(&[&layers.own, &layers.file]), policies(&[&layers.own]));
-    let judge = WeakeningFinder { project, layers, all, without };
     let in_table = SETTINGS.iter().map(|setting| &*setting.name).filter(|name| !name.contains('*'));
     let of_policies = layers.file.within("policies").map(|given| &*given.name);
-    in_table.chain(of_policies).filter_map(|name| judge.weakening(name)).collect()
+    in_table.chain(of_policies).filter_map(|name| weakening(name, project, layers)).collect()
 }
 
-/// The policies of these layers. None if they are wrong on their own: then everything needs consent.
-fn policies(layers: &[&Layer]) -> BTreeMap<String, Policy> {
-    policy::resolve(&Layer::merged(layers.iter().copied())).unwrap_or_default()
-}
-
-/// Compares the settings in a project's file with those that apply without it.
-struct WeakeningFinder<'a> {
-    project: &'a Path,
-    layers: &'a Layers,
-    /// The policies with that file, and without it.
-    all: BTreeMap<String, Policy>,
-    without: BTreeMap<String, Policy>,
-}
-
-impl WeakeningFinder<'_> {
-    /// Returns what a setting weakens, if it does.
-    fn weakening(&self, name: &str) -> Option<Weakening> {
-        let Layers { own, file, .. } = self.layers;
-        let (set, beneath) = (file.setting(name), own.setting(name));
-        let NeedsConsent { when, does } = set.setting.consent.as_ref()?;
-        let (mut value, mut exact) = (toml_of(&set.value), None);
-        let more = |list: &SettingValue, other: &SettingValue| {
-            list.items().any(|item| other.items().all(|other| other != item))
-        };
-        let guest = |raw| GuestAddress::resolve(raw, self.project).ok().flatten();
-        let is_weaker = match when {
-            Weakens::Outside => {
-                let (shown, places) = outside(name, self.project, self.layers)?;
-                (value, exact) = (shown, Some(places));
-                true
-            }
-            _ if !file.sets(name) => false,
-            Weakens::Unless(strict) => set.value != *strict && set.value != beneath.value,
-            Weakens::Items => more(&set, &beneath),
-            Weakens::Lacking => more(&beneath, &set),
-            Weakens::Guest => guest(file) != guest(own),
-            Weakens::Policy => {
-                exact = self.weaker_policy(set.text(), beneath.text());
-                exact.is_some()
-            }
-            Weakens::Policies => self.policy_allows_more(name.split('.').nth(1)?),
-        };
-        let exact = exact.unwrap_or_else(|| value.clone());
-        let origin = file.sets(name).then_some(set.origin);
-        is_weaker.then(|| Weakening { name: name.to_owned(), value, origin, does, exact })
-    }
-
-    /// Returns the content of the policy `chosen` if it allows more than `own`. The name alone is not enough: it can
-    /// get another content later.
-    fn weaker_policy(&self, chosen: &str, own: &str) -> Option<String> {
-        if chosen.is_empty() && own.is_empty() {
+/// A setting that needs consent: its paths do (see [`outside`]), or the project's file gives it a value that is neither
+/// the strictest nor the one that applies without that file.
+fn weakening(name: &str, project: &Path, layers: &Layers) -> Option<Weakening> {
+    let Layers { own, file, .. } = layers;
+    let (set, beneath) = (file.setting(name), own.setting(name));
+    let NeedsConsent { unless, does } = set.setting.consent.as_ref()?;
+    let (value, exact) = if set.setting.has_paths() {
+        outside(name, project, layers)?
+    } else {
+        // A table has no defaults that apply without it.
+        let applies = own.sets(name) || !set.setting.is_of_file();
+        let is_same = applies && set.value == beneath.value;
+        if !file.sets(name) || is_same || unless.as_ref() == Some(&set.value) {
             return None;
         }
-        // An empty name means the defaults of sessions and runs.
-        let names = if chosen.is_empty() { DEFAULT_POLICIES.to_vec() } else { vec![chosen] };
-        let chosen = names.into_iter().filter_map(|name| self.all.get(name));
-        let beneath = self.without.get(if own.is_empty() { RUN_POLICY } else { own });
-        let mut each = chosen.clone();
-        each.any(|chosen| beneath.is_none_or(|beneath| chosen.allows_more(beneath)))
-            .then(|| chosen.map(Policy::to_toml).collect())
-    }
-
-    /// Whether the changes of a policy allow more. A policy with a new name is compared with `workspace`, which leaves
-    /// everything to the sandbox.
-    fn policy_allows_more(&self, name: &str) -> bool {
-        let beneath = self.without.get(name).or_else(|| self.without.get("workspace"));
-        let changed = self.all.get(name).zip(beneath);
-        changed.is_none_or(|(changed, beneath)| changed.allows_more(beneath))
-    }
+        let value = toml_of(&set.value);
+        (value.clone(), value)
+    };
+    let origin = file.sets(name).then_some(set.origin);
+    Some(Weakening { name: name.to_owned(), value, origin, does, exact })
 }
 
 /// A path in a setting.
@@ -412,10 +353,7 @@ fn outside(name: &str, project: &Path, layers: &Layers) -> Option<(String, Strin
 fn link_problem(project: &Path, layers: &Layers) -> Option<String> {
     SETTINGS.iter().find_map(|setting| {
         let raw = [&layers.flags, &layers.environment].into_iter().find(|raw| raw.sets(&setting.name))?;
-        if !matches!(setting.consent.as_ref()?.when, Weakens::Outside) {
-            return None;
-        }
-        let set = raw.setting(&setting.name);
+        let set = Some(raw.setting(&setting.name)).filter(|_| setting.has_paths())?;
         let led_out = located(&set, project, layers)?.into_iter().find(|it| it.is_led_out)?;
         Some(format!(
             "{}: {} leads through a link in the project to {}, and the link may have come with the project. If you want that place, name it directly",
