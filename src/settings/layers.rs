@@ -328,7 +328,9 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
                 "it is a link to a file that does not exist; create that file, or remove the link",
             );
         }
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
         Err(e) if e.kind() == ErrorKind::FileTooLarge => return Err(too_large(path)),
         bytes => bytes.map_err(|e| Error::io("read", path, e))?,
     };

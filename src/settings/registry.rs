@@ -257,13 +257,13 @@ impl Config {
 ///
 /// # Errors
 /// The registry cannot be changed.
-pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<()> {
+pub(super) fn record_consent(project: &Path, consent: Option<&String>) -> Result<()> {
     change(|all| {
         if all.iter().all(|entry| entry.project != project) {
             all.push(ProjectEntry { project: project.to_owned(), ..ProjectEntry::default() });
         }
         let entries = all.iter_mut().filter(|entry| entry.project == project);
-        entries.for_each(|entry| entry.consent.clone_from(&consent));
+        entries.for_each(|entry| entry.consent = consent.cloned());
     })
     .map(drop)
 }

@@ -8,7 +8,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -18,13 +18,9 @@ use std::path::{Path, PathBuf};
 use super::effective::toml_of;
 use super::git::run_git;
 use super::layers::SettingValue;
-use super::policy::{self, Policy};
 use super::registry::{identity_of, record_consent};
 use super::table::{NeedsConsent, SETTINGS, canonical};
-use super::{
-    Config, FILE, FOLDER, FileName, GuestAddress, Layer, Layers, RUN_POLICY, SESSION_POLICY,
-    folded, real_path,
-};
+use super::{Config, FILE, FOLDER, FileName, Layer, Layers, folded, real_path};
 use crate::error::{Error, Result};
 use crate::links::follow;
 use crate::program::Programs;
@@ -157,7 +153,7 @@ impl Consent {
         if digest == self.recorded {
             return Ok(());
         }
-        record_consent(&self.project, digest).map_err(|e| {
+        record_consent(&self.project, digest.as_ref()).map_err(|e| {
             Error::usage(format!(
                 "your consent cannot be recorded ({e}): make room there, or set XDG_STATE_HOME to a folder of yours; flags, variables (DEADDROP_…) and your own settings file need no consent"
             ))
