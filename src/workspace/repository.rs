@@ -1,6 +1,7 @@
 //! Files outside `.git` that configure git: the entries of a folder that looks like a repository, since git uses its
 //! settings and hooks, and files that git's settings name. Like `.git`, only the person may write them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -34,7 +35,7 @@ pub(super) struct FoundRepositories {
 pub(super) struct GitNames {
     /// Files and folders, as paths from the root, except those below protected names.
     #[serde(skip)]
-    pub(super) places: Vec<String>,
+    pub(super) places: BTreeSet<String>,
     /// The command lines in the settings.
     texts: CommandTexts,
     /// The folders in which git runs them.
@@ -199,12 +200,10 @@ impl Workspace {
             let (links, real) = follow(path);
             links.into_iter().map(|link| link.at).chain([real])
         });
-        let mut places: Vec<String> = places
+        let places = places
             .filter_map(|path| Some(path.strip_prefix(&self.path).ok()?.to_str()?.to_owned()))
             .filter(|path| !path.is_empty() && !self.is_below_one(path))
             .collect();
-        places.sort_unstable();
-        places.dedup();
         GitNames { places, texts: named.texts, tops }
     }
 }
