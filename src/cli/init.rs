@@ -195,7 +195,7 @@ fn complete_settings(folder: &Path, given: &[(&str, String)]) -> Result<Option<S
     if own.iter().zip(OWN_DIRS).all(is_default) && !config.has_begun() {
         let workspace = ("workspace_dir", ".");
         let settings: Vec<_> = [workspace].into_iter().chain(OWN_DIRS).collect();
-        return SettingsDraft::completed(folder, &settings).map(Some);
+        return SettingsDraft::new(folder, "", &settings).map(Some);
     }
     Err(Error::usage(format!(
         "{} already exists and keeps deaddrop's files elsewhere than in {FOLDER}/; it stays as it is: `deaddrop new` uses it, and `deaddrop config show` lists its settings",

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::settings::{
     self, Config, Consent, EffectiveSetting, Layer, Setting, Source, Weakening, effective_settings,
-    find_setting, git_directory,
+    find_setting, problem_in_git_directory,
 };
 use crate::terminal::Styled;
 use crate::text::visible_line;
@@ -244,12 +244,7 @@ fn check_folder(
     let is_workspace = key == WORKSPACE;
     let broad = is_broad(&real_path).filter(|_| is_workspace && !force);
     let broad = broad.map(|why| format!("{why}; choose another folder, or use --force"));
-    let in_git = git_directory(&real_path).filter(|_| is_workspace).map(|git| {
-        format!(
-            "{} is a git directory, and git would run hooks that replies write there; name the folder with the project's files",
-            git.display()
-        )
-    });
+    let in_git = is_workspace.then(|| problem_in_git_directory(&real_path)).flatten();
     if let Some(why) = broad.or(in_git) {
         return Err(Error::config(
             format!("config set {key} {word}"),

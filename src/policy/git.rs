@@ -67,43 +67,27 @@ pub(super) fn may_write(command: &str) -> bool {
 /// assert_eq!(inits("cd /tmp && git init x"), None);
 /// ```
 pub fn inits(command: &str) -> Option<String> {
+    // Git's variables can name another folder.
+    if command.contains("GIT_") {
+        return None;
+    }
     // Commands after an unreadable part are not in the list. A command that may change the folder ends the search.
-    let commands = reading::read(command).commands;
     let is_known = |simple: &&Simple| {
         let moves = ["cd", "pushd", "popd", "env", "git-init", "source", "."];
         let program = &simple.words[0];
         program.literal().is_some_and(|text| !moves.contains(&reading::name(text)))
     };
-    // Git's variables can name another folder.
-    if command.contains("GIT_") {
-        return None;
-    }
-    commands.iter().take_while(is_known).find_map(|simple| {
-        let words: Option<Vec<&str>> = simple.words.iter().map(Word::literal).collect();
-        match words?.as_slice() {
-            [program, "init", arguments @ ..] if reading::name(program) == "git" => {
-                place_of_init(arguments)
+    reading::read(command).commands.iter().take_while(is_known).find_map(|simple| {
+        let words = simple.words.iter().filter(|word| !["-q", "--quiet"].contains(&&*word.text));
+        match *words.map(Word::literal).collect::<Option<Vec<&str>>>()? {
+            [git, "init"] if reading::name(git) == "git" => Some(".".to_owned()),
+            // Options may mean another place, or no work tree.
+            [git, "init", place] if reading::name(git) == "git" => {
+                (!place.starts_with(['-', '/', '~'])).then(|| place.to_owned())
             }
             _ => None,
         }
     })
-}
-
-fn place_of_init(arguments: &[&str]) -> Option<String> {
-    let mut place = None;
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        match *argument {
-            "-q" | "--quiet" => {}
-            "-b" | "--initial-branch" => drop(rest.next()),
-            long if long.starts_with("--initial-branch=") => {}
-            // Other options may mean another place, or no work tree.
-            option if option.starts_with('-') => return None,
-            path if place.is_some() || path.starts_with(['/', '~']) => return None,
-            path => place = Some(path.to_owned()),
-        }
-    }
-    Some(place.unwrap_or_else(|| ".".to_owned()))
 }
 
 /// The subcommand that writes to a repository with these arguments of git.
@@ -330,8 +314,8 @@ mod tests {
         for (command, place) in [
             ("git init", "."),
             ("git init -q .", "."),
-            ("make; git init -b main && git add -A", "."),
-            ("mkdir deep/er; git init --initial-branch=x deep/er", "deep/er"),
+            ("make; git init --quiet && git add -A", "."),
+            ("mkdir deep/er; git init deep/er -q", "deep/er"),
             ("sh -c 'git init'", "."),
             ("git init && cd x", "."),
             ("git init; case x in x) ls ;; esac", "."),
@@ -342,6 +326,8 @@ mod tests {
             "git status",
             "echo git init",
             "git init --bare",
+            "git init -b main",
+            "git init --initial-branch=x deep/er",
             "git init --separate-git-dir=/tmp/x",
             "git -C sub init",
             "git init /tmp/x",

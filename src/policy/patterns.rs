@@ -159,24 +159,20 @@ fn match_in_order(
     behind_flag: &[bool],
     mut same: impl FnMut(usize, usize) -> Match,
 ) -> Match {
-    // fits[at]: how well the operands before `at` match the wanted ones so far, if the last match is just before `at`.
-    let mut fits = vec![Match::No; behind_flag.len() + 1];
+    // fits[n]: how well the given operands so far match the first `n` wanted ones.
+    let mut fits = vec![Match::No; wanted + 1];
     fits[0] = Match::Yes;
-    for wanted in 0..wanted {
-        let mut next = vec![Match::No; fits.len()];
-        let mut best = Match::No;
-        for (given, is_behind_flag) in behind_flag.iter().enumerate() {
-            best = best.max(fits[given]);
-            if best > Match::No {
-                next[given + 1] = best.min(same(wanted, given));
-            }
-            if !is_behind_flag {
-                best = Match::No;
-            }
+    let mut best = fits[wanted];
+    for (given, is_behind_flag) in behind_flag.iter().enumerate() {
+        for n in (0..=wanted).rev() {
+            let skipped = if *is_behind_flag { fits[n] } else { Match::No };
+            let is_possible = n > 0 && fits[n - 1] > Match::No;
+            let matched = if is_possible { fits[n - 1].min(same(n - 1, given)) } else { Match::No };
+            fits[n] = matched.max(skipped);
         }
-        fits = next;
+        best = best.max(fits[wanted]);
     }
-    fits.into_iter().max().unwrap_or(Match::No)
+    best
 }
 
 /// Compares an operand with a wanted one.

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::registry::{exists, project_writing_to};
-use super::{Config, FILE, FOLDER, real_path};
+use super::{Config, FILE, FOLDER};
 use crate::error::{Error, Result};
 use crate::text::shell_word;
 
@@ -21,13 +21,12 @@ pub(super) const SESSION_MARKS: [&str; 2] = ["journal", ".lock"];
 /// system.
 ///
 /// # Errors
-/// `here` cannot be read. Or the project belongs to another user, its sessions folder is a link to elsewhere, or
-/// replies of another project can write to it: then the person has to name it.
+/// `here` cannot be read. Or the project belongs to another user, or replies of another project can write to it: then
+/// the person has to name it.
 pub fn find_project(here: &Path) -> Result<Option<PathBuf>> {
     let here = here.canonicalize().map_err(|e| Error::io("open the folder", here, e))?;
     let Some(project) = nearest_candidate(&here) else { return Ok(None) };
     check_owner(&project)?;
-    check_sessions_link(&project)?;
     check_not_written_by_replies(&project)?;
     Ok(Some(project))
 }
@@ -107,11 +106,7 @@ pub fn projects_above(folder: &Path) -> Result<Vec<Config>> {
 
 /// Rejects a project that a reply may have made.
 fn check_not_written_by_replies(project: &Path) -> Result<()> {
-    // This shell's variables may differ from those that the other project runs with.
-    let by_file = |above: &Config| {
-        Config::load_file_only(&above.project).is_ok_and(|own| own.works_in(project))
-    };
-    let works_here = |above: &Config| above.works_in(project) || by_file(above);
+    let works_here = |above: &Config| above.works_in(project);
     let why = match projects_above(project).map(|above| above.into_iter().find(works_here)) {
         Err(e) => format!("is below another one, whose settings cannot be read ({e})"),
         Ok(found) => {
@@ -130,21 +125,6 @@ fn check_not_written_by_replies(project: &Path) -> Result<()> {
     ))
 }
 
-/// Rejects a project whose sessions folder is a link that leads out of the project.
-fn check_sessions_link(project: &Path) -> Result<()> {
-    let sessions = project.join("sessions");
-    let leads =
-        sessions.is_symlink().then(|| real_path(&sessions)).filter(|to| !to.starts_with(project));
-    let Some(to) = leads else { return Ok(()) };
-    Err(Error::config(
-        sessions.display(),
-        format!(
-            "it is a link that leads out of the project, to {}, so it is not clear whose sessions these are; name the project with -C",
-            to.display()
-        ),
-    ))
-}
-
 /// Rejects a project with files of users other than the person and root.
 fn check_owner(project: &Path) -> Result<()> {
     let trusted = trusted_users();
@@ -152,9 +132,8 @@ fn check_owner(project: &Path) -> Result<()> {
     let mut places = vec![project.to_owned(), settings];
     places.extend(FOLDERS.iter().chain(&["approvals"]).map(|name| project.join(name)));
     // Wrong settings are reported later.
-    if let Ok(Config { inbox, outbox, sessions, approvals, .. }) = Config::load_file_only(project) {
-        let set = [inbox, outbox, sessions, approvals];
-        places.extend(set.into_iter().filter(|place| place.parent() != Some(project)));
+    if let Ok(Config { inbox, outbox, sessions, approvals, .. }) = Config::load_untrusted(project) {
+        places.extend([inbox, outbox, sessions, approvals]);
     }
     // A link and its target can belong to different users.
     let looked_at = places

@@ -8,8 +8,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
+use super::effective::toml_of;
 use super::layers::{self, Source};
 use super::table::{self, SANDBOX_MODE};
 use super::{Config, Consent, FILE, Layer, Layers, real_path, user_settings_file};
@@ -137,21 +138,15 @@ fn unclear(doing: &str, file: &Path) -> Error {
 
 /// Converts the words to a value of the setting.
 fn value(name: &str, words: &[String], doing: &str) -> Result<Value> {
-    let setting = table::named(doing, name)?;
-    let list = || Value::Array(words.iter().map(String::as_str).collect::<Array>());
-    match words {
-        [word] if setting.kind.is_list() && word.trim_start().starts_with('[') => {
-            word.trim().parse().map_err(|e: toml_edit::TomlError| Error::config(doing, e.message()))
-        }
-        [_, ..] if setting.kind.is_list() => Ok(list()),
-        [word] => Ok(match setting.kind.value_of(word) {
-            serde_json::Value::Bool(on) => on.into(),
-            serde_json::Value::Number(number) => number.as_i64().unwrap_or_default().into(),
-            // The check of the settings reports a wrong value with the expected form.
-            _ => word.as_str().into(),
-        }),
-        _ => Err(Error::config(doing, "takes one value; put quotes around it")),
-    }
+    let kind = &table::named(doing, name)?.kind;
+    let value = match words {
+        [word] if kind.is_list() && word.trim_start().starts_with('[') => word.trim().to_owned(),
+        [_, ..] if kind.is_list() => toml_of(&words.into()),
+        // The check of the settings reports a wrong value with the expected form.
+        [word] => toml_of(&kind.value_of(word)),
+        _ => return Err(Error::config(doing, "takes one value; put quotes around it")),
+    };
+    value.parse().map_err(|e: toml_edit::TomlError| Error::config(doing, e.message()))
 }
 
 /// The keys that lead to a setting in this file. `sandbox` and `sandbox.mode` are the same setting.
@@ -235,24 +230,13 @@ pub struct SettingsDraft {
 }
 
 impl SettingsDraft {
-    /// A new file with a note in comment lines and these settings in this order. `project` is a real path, which may
-    /// not exist yet.
-    ///
-    /// # Errors
-    /// The settings would be wrong.
-    pub fn new(project: &Path, note: &str, settings: &[(&str, &str)]) -> Result<Self> {
-        Self::of(project, note.to_owned(), settings)
-    }
-
-    /// The project's file, completed with those of these settings that it does not set.
+    /// The project's file, or a new one with a note in comment lines, completed with those of these settings that it does
+    /// not set, in this order. `project` is a real path, which may not exist yet.
     ///
     /// # Errors
     /// The settings would be wrong, or the layout of the file cannot be changed automatically.
-    pub fn completed(project: &Path, settings: &[(&str, &str)]) -> Result<Self> {
-        Self::of(project, layers::read(&project.join(FILE))?.unwrap_or_default(), settings)
-    }
-
-    fn of(project: &Path, mut text: String, settings: &[(&str, &str)]) -> Result<Self> {
+    pub fn new(project: &Path, note: &str, settings: &[(&str, &str)]) -> Result<Self> {
+        let mut text = layers::read(&project.join(FILE))?.unwrap_or_else(|| note.to_owned());
         let (file, doing) = (project.join(FILE), format!("{FILE} for {}", project.display()));
         for (name, word) in settings {
             let value = value(name, &[(*word).to_owned()], &doing)?;

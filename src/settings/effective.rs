@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::layers::{Layers, SettingValue, Source};
-use super::table::{SettingKind, names};
+use super::table::{SettingKind, find, names};
 use super::{Config, Layer, SESSION_POLICY, Weakening};
 use crate::error::Result;
 
@@ -75,19 +75,13 @@ pub fn effective_settings(project: &Path) -> Result<Vec<EffectiveSetting>> {
     let layers = Layers::read(&project, Layer::default())?;
     let (_, consent) = Config::with_consent(project, &layers)?;
     let merged = layers.merged();
-    let mut found: Vec<EffectiveSetting> =
-        names().map(|name| EffectiveSetting::of(merged.setting(name))).collect();
     let of_tables = ["guest", "policies"].into_iter().flat_map(|table| merged.within(table));
-    found.extend(of_tables.cloned().map(EffectiveSetting::of));
-    // A setting that a link weakens is already in the list.
-    let is_setting =
-        |weakening: &Weakening| found.iter().any(|setting| setting.name == weakening.name);
-    let others =
-        consent.weakenings().iter().chain(consent.untrusted_data()).filter(|it| !is_setting(it));
-    let others: Vec<EffectiveSetting> = others.map(EffectiveSetting::of_folders).collect();
-    found.extend(others);
-    for setting in &mut found {
-        setting.allowed = consent.missing().iter().all(|weakening| weakening.name != setting.name);
-    }
-    Ok(found)
+    let settings = names().map(|name| merged.setting(name)).chain(of_tables.cloned());
+    let others = consent.weakenings().iter().chain(consent.untrusted_data());
+    let others = others.filter(|it| find(&it.name).is_none()).map(EffectiveSetting::of_folders);
+    let all = settings.map(EffectiveSetting::of).chain(others).map(|setting| {
+        let allowed = consent.missing().iter().all(|weakening| weakening.name != setting.name);
+        EffectiveSetting { allowed, ..setting }
+    });
+    Ok(all.collect())
 }

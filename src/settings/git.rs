@@ -5,7 +5,7 @@
 //!
 //! The files that git's settings name and that git runs or obeys (hooks, further settings, attributes, programs) are
 //! found without git, and the conditions of includes are ignored. Only regular files of at most a megabyte are opened.
-//! Command lines are not parsed: a file counts if a command line contains its name (see [`CommandTexts`]).
+//! Command lines are not parsed: a file counts if a command line contains the words of its name (see [`CommandTexts`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::env;
@@ -74,7 +74,7 @@ pub fn problem_in_git_directory(folder: &Path) -> Option<String> {
         _ => "a clone of it".to_owned(),
     };
     Some(format!(
-        "this is a git directory, or in one, and git would run hooks that replies write there; choose the folder with the project's files: {project}"
+        "it is a git directory, or in one, and git would run hooks that replies write there; choose the folder with the project's files: {project}"
     ))
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
 
 /// The git directory that is or contains a folder (a canonical path): a `.git`, or a bare repository. Git runs and
 /// obeys what it contains. None in a worktree.
-pub fn git_directory(folder: &Path) -> Option<PathBuf> {
+fn git_directory(folder: &Path) -> Option<PathBuf> {
     let mut part: Option<&OsStr> = None;
     for place in folder.ancestors() {
         // This is a worktree. It can be in a bare repository.
@@ -126,33 +126,24 @@ pub struct GitReferences {
 pub struct CommandTexts(BTreeSet<String>);
 
 impl CommandTexts {
-    /// Whether there are no texts.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Whether a text may name a file: it contains the file's name as a word, and the file is at the top of a
-    /// repository, where git runs commands (`is_top`), or a text contains its folder, or the text has characters with
-    /// which the shell could compose the folder.
-    pub fn mentions(&self, name: &str, folder: &str, is_top: bool) -> bool {
-        let name = plain_text(&folded(name), "");
-        let may_mean_folder = |text: &String| {
-            let has_expansion = text.contains(['$', '`', '*', '?', '[', '{']);
-            is_top || has_expansion || self.0.iter().any(|text| has_word(text, &folded(folder)))
-        };
-        self.0.iter().any(|text| has_word(text, &name) && may_mean_folder(text))
-    }
-
-    /// A fast filter: for most names that no text mentions, it returns false.
-    pub fn may_mention(&self) -> impl Fn(&str) -> bool + use<> {
-        let words = self.0.iter().flat_map(|text| text.split(|c| !is_of_name(c)));
-        let words: HashSet<u64> = words.map(hash_of_word).collect();
-        move |name: &str| {
-            let is_plain = |b: u8| b.is_ascii() && !b"'\"\\:".contains(&b);
-            let is_plain = name.bytes().all(is_plain) && !name.ends_with(['.', ' ']);
-            let first = name.split(|c| !is_of_name(c)).find(|word| !word.is_empty());
-            !words.is_empty()
-                && (!is_plain || first.is_some_and(|word| words.contains(&hash_of_word(word))))
+    /// Tells whether a text may name a file with this name, in this folder: the text contains the words of the name,
+    /// and the file is at the top of a repository, where git runs commands (`is_top`), or a text contains the words of
+    /// its folder, or the text has characters with which the shell could compose the folder.
+    pub fn mentions(&self) -> impl Fn(&str, &str, bool) -> bool {
+        let expands = |text: &str| text.contains(['$', '`', '*', '?', '[', '{']);
+        let all = self.0.iter().map(|text| (words(text).collect::<HashSet<_>>(), expands(text)));
+        let all: Vec<(HashSet<&str>, bool)> = all.collect();
+        move |name, folder, is_top| {
+            if all.is_empty() {
+                return false;
+            }
+            let contains =
+                |text: &HashSet<&str>, name: &str| words(name).all(|it| text.contains(it));
+            let (name, folder) = (plain_text(&folded(name), ""), folded(folder));
+            let is_folder_named = || all.iter().any(|(text, _)| contains(text, &folder));
+            all.iter().any(|(text, expands)| {
+                contains(text, &name) && (is_top || *expands || is_folder_named())
+            })
         }
     }
 
@@ -162,12 +153,10 @@ impl CommandTexts {
             let text = plain_text(line, instead).to_uppercase().to_lowercase();
             // Unless the first word is a path, it is found in `PATH` or is a git command.
             let rest = text.trim_start_matches(is_of_name);
-            if rest.starts_with(|c: char| c.is_whitespace()) || rest.is_empty() {
-                self.0.extend(Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty()));
-            } else {
-                self.0.insert(text);
-            }
+            let is_program = rest.is_empty() || rest.starts_with(char::is_whitespace);
+            self.0.insert(if is_program { rest.trim().to_owned() } else { text });
         }
+        self.0.remove("");
     }
 }
 
@@ -176,24 +165,13 @@ fn plain_text(text: &str, instead: &str) -> String {
     text.replace(['\'', '"'], "").replace('\\', instead)
 }
 
-/// An FNV hash that ignores case.
-fn hash_of_word(word: &str) -> u64 {
-    word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3)
-    })
+/// The words of a text, between characters that end a name in a command line.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c| !is_of_name(c)).filter(|word| !word.is_empty())
 }
 
 fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || "_-.+%@".contains(c) || !c.is_ascii()
-}
-
-/// Whether a text contains a name as a word.
-fn has_word(text: &str, name: &str) -> bool {
-    !name.is_empty()
-        && text.match_indices(name).any(|(at, _)| {
-            let (before, after) = (&text[..at], &text[at + name.len()..]);
-            !before.ends_with(is_of_name) && !after.starts_with(is_of_name)
-        })
 }
 
 /// What git's settings name for these repositories: folders that contain a `.git`, or bare repositories.
@@ -356,23 +334,17 @@ impl GitConfigReader {
     }
 }
 
-/// The settings in a text, each with its section and key in lower case, without subsections.
+/// The settings in a text, each with its section and key in lower case, without subsections. A `]` in a subsection's name
+/// makes a part of it a part of the key, which is then not harmless.
 fn settings(text: &str) -> Vec<(String, String, String)> {
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
     let (mut section, mut settings) = (String::new(), Vec::new());
     for line in text.lines() {
         let mut line = line.trim_start_matches('\u{feff}').trim_start();
-        if let Some(rest) = line.strip_prefix('[') {
-            let (mut quoted, mut escaped) = (false, false);
-            let end = rest.find(|c| {
-                quoted ^= c == '"' && !escaped;
-                escaped = c == '\\' && !escaped;
-                c == ']' && !quoted
-            });
-            let Some(end) = end else { continue };
-            let name = rest[..end].split(|c: char| c.is_whitespace() || ".\"".contains(c)).next();
+        if let Some((name, after)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            let name = name.split(|c: char| c.is_whitespace() || ".\"".contains(c)).next();
             section = name.unwrap_or_default().to_lowercase();
-            line = &rest[end + 1..];
+            line = after;
         }
         if let Some((key, value)) = line.split_once('=') {
             settings.push((section.clone(), key.trim().to_lowercase(), plain(value.trim())));
@@ -453,11 +425,9 @@ mod tests {
         ] {
             let mut texts = CommandTexts::default();
             texts.add(value);
-            assert!(texts.mentions(name, folder, folder.is_empty()), "{value}");
-            assert!(
-                !texts.mentions("y", folder, true) && !texts.mentions("x.py", folder, true),
-                "{value}"
-            );
+            let mentions = texts.mentions();
+            assert!(mentions(name, folder, folder.is_empty()), "{value}");
+            assert!(!mentions("y", folder, true) && !mentions("x.py", folder, true), "{value}");
         }
         for (value, folder, name) in [
             ("vim", "", "vim"),
@@ -468,7 +438,7 @@ mod tests {
         ] {
             let mut texts = CommandTexts::default();
             texts.add(value);
-            assert!(!texts.mentions(name, folder, folder.is_empty()), "{value}");
+            assert!(!texts.mentions()(name, folder, folder.is_empty()), "{value}");
         }
     }
 

@@ -109,7 +109,6 @@ impl Layer {
         origin: String,
     ) -> Result<()> {
         let name = table::canonical(name).to_owned();
-        let value = setting.kind.trimmed(value);
         let given = SettingValue { setting, name, value, source, origin };
         match setting.kind.fault(&given.value) {
             Some(fault) => Err(given.error(&fault)),
@@ -329,7 +328,9 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
                 "it is a link to a file that does not exist; create that file, or remove the link",
             );
         }
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
         Err(e) if e.kind() == ErrorKind::FileTooLarge => return Err(too_large(path)),
         bytes => bytes.map_err(|e| Error::io("read", path, e))?,
     };

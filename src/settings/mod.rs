@@ -24,6 +24,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 
 use crate::error::{Error, Result};
+use crate::links::follow;
 use crate::text::nearest;
 pub use discovery::{
     find_project, has_lost_settings, has_session_marks, nearest_candidate, projects_above,
@@ -31,7 +32,7 @@ pub use discovery::{
 pub use edit::{SettingsDraft, check_name, set, unset};
 pub use effective::{EffectiveSetting, effective_settings};
 pub(crate) use git::is_repository;
-pub use git::{CommandTexts, git_directory, git_references, problem_in_git_directory, run_git};
+pub use git::{CommandTexts, git_references, problem_in_git_directory, run_git};
 use layers::Layers;
 pub use layers::{Layer, Source};
 pub(crate) use names::{FileName, folded, matches};
@@ -160,14 +161,9 @@ impl Config {
         let mut space =
             Self { is_space: true, known: registry::RegistryView::default(), ..self.clone() };
         space.project = real_path(folder);
-        for (own, name) in [
-            (&mut space.workspace, "workspace"),
-            (&mut space.inbox, "inbox"),
-            (&mut space.outbox, "outbox"),
-            (&mut space.sessions, "sessions"),
-            (&mut space.approvals, "approvals"),
-        ] {
-            *own = space.project.join(name);
+        let of_space = space.project.clone();
+        for (name, own) in space.folders() {
+            *own = of_space.join(name.trim_end_matches("_dir"));
         }
         let [project, workspace] = [&self.project, &self.workspace].map(|place| real_path(place));
         let is_apart = |place: &PathBuf| {
@@ -211,16 +207,6 @@ impl Config {
         Self::with_consent(project, &Layers::around_the_file(flags)?)
     }
 
-    /// Loads the settings of a project from its own file alone.
-    ///
-    /// # Errors
-    /// A setting is wrong.
-    pub fn load_file_only(project: &Path) -> Result<Self> {
-        let project = open(project)?;
-        let file = Layer::from_file(&project.join(FILE), Source::File)?;
-        Self::of_layers(project, &Layers { file, ..Layers::default() })
-    }
-
     fn of_layers(project: PathBuf, layers: &Layers) -> Result<Self> {
         let home = env::var_os("HOME").map(PathBuf::from);
         Self::resolve(project, &layers.merged(), home.as_deref())
@@ -229,16 +215,11 @@ impl Config {
     /// Resolves the settings for a person with this home folder.
     fn resolve(project: PathBuf, raw: &Layer, home: Option<&Path>) -> Result<Self> {
         let mut config: Self = serde_json::from_value(raw.to_json()).expect("checked values");
-        let Self { workspace, inbox, outbox, sessions, approvals, sandbox, .. } = &mut config;
-        for folder in [workspace, inbox, outbox, sessions, approvals] {
-            *folder = project.join(&folder);
+        for (_, folder) in config.folders() {
+            *folder = project.join(&*folder);
         }
-        for (name, paths) in [
-            ("sandbox.writable", &mut sandbox.writable),
-            ("sandbox.readable", &mut sandbox.readable),
-        ] {
-            *paths = raw.setting(name).paths(&project, home)?;
-        }
+        config.sandbox.writable = raw.setting("sandbox.writable").paths(&project, home)?;
+        config.sandbox.readable = raw.setting("sandbox.readable").paths(&project, home)?;
         config.guest = GuestAddress::resolve(raw, &project)?;
         config.policies = policy::resolve(raw)?;
         config.project = project;
@@ -277,20 +258,24 @@ impl Config {
         Policy::PRESETS.into_iter().chain(own.filter(|name| !Policy::PRESETS.contains(name)))
     }
 
+    /// The folders, each with its setting; the workspace is the first.
+    fn folders(&mut self) -> [(&'static str, &mut PathBuf); 5] {
+        [
+            ("workspace_dir", &mut self.workspace),
+            ("inbox_dir", &mut self.inbox),
+            ("outbox_dir", &mut self.outbox),
+            ("sessions_dir", &mut self.sessions),
+            ("approvals_dir", &mut self.approvals),
+        ]
+    }
+
     /// Rejects nested folders: an outbox in the inbox would be executed as a reply.
-    fn keep_apart(&self, raw: &Layer) -> Result<()> {
-        let folders = [
-            ("workspace_dir", &self.workspace),
-            ("inbox_dir", &self.inbox),
-            ("outbox_dir", &self.outbox),
-            ("sessions_dir", &self.sessions),
-            ("approvals_dir", &self.approvals),
-        ];
+    fn keep_apart(&mut self, raw: &Layer) -> Result<()> {
+        let folders = self.folders().map(|(name, folder)| (name, real_path(folder)));
         // The workspace may contain the others.
         for (outer_name, outer) in &folders[1..] {
-            let is_inside = |(name, folder): &&(&str, &PathBuf)| {
-                name != outer_name && real_path(folder).starts_with(real_path(outer))
-            };
+            let is_inside =
+                |(name, folder): &&(&str, PathBuf)| name != outer_name && folder.starts_with(outer);
             if let Some((name, _)) = folders.iter().find(is_inside) {
                 let [inner, outer] = [name, outer_name].map(|name| raw.setting(name));
                 let set = if inner.is_default() { outer } else { inner };
@@ -332,18 +317,12 @@ impl Config {
         let folder = self.project.join(FOLDER);
         let is_complete = own.iter().any(|own| own.starts_with(&folder))
             && !real_path(&self.workspace).starts_with(real_path(&folder));
-        let mut state = Vec::new();
-        if is_complete {
-            state.push(folder.clone());
-        }
-        for own in own {
-            if !is_complete || !own.starts_with(&folder) {
-                state.push(own.clone());
-            } else if !real_path(own).starts_with(real_path(&folder)) {
-                // Hiding the folder does not hide the target of a link out of it.
-                state.push(real_path(own));
-            }
-        }
+        let is_covered = |place: &PathBuf| is_complete && place.starts_with(&folder);
+        // Hiding the folder does not hide the target of a link out of it.
+        let places = own.map(|own| if is_covered(own) { real_path(own) } else { own.clone() });
+        let places = places.into_iter().filter(|place| !is_covered(place));
+        let mut state: Vec<PathBuf> = is_complete.then(|| folder.clone()).into_iter().collect();
+        state.extend(places);
         state.push(self.project.join(FILE));
         state
     }
@@ -354,13 +333,9 @@ fn open(project: &Path) -> Result<PathBuf> {
     project.canonicalize().map_err(|e| Error::io("open the project", project, e))
 }
 
-/// The real path of a folder that may not exist. Links are followed as far as the path exists.
+/// The real path of a folder that may not exist.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Ok(real), _, _) => real,
-        (Err(_), Some(parent), Some(name)) => real_path(parent).join(name),
-        _ => normal(path),
-    }
+    follow(path).1
 }
 
 /// Removes `.` and `..` from a path without accessing the disk.

@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::Layer;
+use super::effective::toml_of;
 use super::layers::SettingValue;
 use super::table::SETTINGS;
 use crate::error::{Error, Result};
@@ -104,57 +104,40 @@ impl Policy {
         PRESETS.iter().find(|preset| preset.name == name).cloned()
     }
 
-    /// Whether this policy may allow something that `other` denies or asks about. Time limits are ignored.
-    pub fn allows_more(&self, other: &Self) -> bool {
-        // Presets are ordered, except `ask`, which allows more files but fewer commands than others.
-        let rank = |policy: &Self| {
-            let ranked = PRESETS.iter().filter(|preset| preset.name != "ask");
-            ranked.clone().position(|preset| preset == policy)
-        };
-        if let (Some(mine), Some(theirs)) = (rank(self), rank(other)) {
-            return mine > theirs;
+    /// Adds everything that `ceiling` forbids or asks about. None if it would still allow something that `ceiling` does
+    /// not.
+    pub fn narrowed(mut self, ceiling: &Self) -> Option<Self> {
+        fn add(list: &mut Vec<String>, other: &[String]) {
+            let missing: Vec<_> = other.iter().filter(|it| !list.contains(it)).cloned().collect();
+            list.extend(missing);
         }
+        let least = |mine: Option<u64>, theirs: Option<u64>| mine.into_iter().chain(theirs).min();
+        let (mine, theirs) = (&mut self.shell, &ceiling.shell);
+        add(&mut self.files.blocked, &ceiling.files.blocked);
+        add(&mut mine.blocked, &theirs.blocked);
+        add(&mut mine.approval, &theirs.approval);
+        add(&mut mine.blocked_texts, &theirs.blocked_texts);
+        add(&mut mine.approval_texts, &theirs.approval_texts);
+        mine.timeout_seconds = least(mine.timeout_seconds, theirs.timeout_seconds);
+        mine.max_timeout_seconds = least(mine.max_timeout_seconds, theirs.max_timeout_seconds);
+        // An empty list allows everything.
+        let widens = |list: &[String], other: &[String]| {
+            !other.is_empty() && (list.is_empty() || list.iter().any(|item| !other.contains(item)))
+        };
+        let shell_widens =
+            mine.enabled && (!theirs.enabled || widens(&mine.allowed, &theirs.allowed));
+        let (mine, theirs) = (&self.files, &ceiling.files);
+        let most = |files: &FilePolicy| files.max_bytes.unwrap_or(u64::MAX);
+        let files_widen = mine.enabled
+            && (!theirs.enabled
+                || (theirs.read_only && !mine.read_only)
+                || widens(&mine.allowed, &theirs.allowed)
+                || most(mine) > most(theirs));
         // The sandbox settings may open the network.
         let network = |policy: &Self| policy.network.map_or(1, |is_open| 2 * u8::from(is_open));
-        network(self) > network(other)
-            || self.files.allow_more(&other.files)
-            || self.shell.allows_more(&other.shell)
+        let widens = shell_widens || files_widen || network(&self) > network(ceiling);
+        (!widens).then_some(self)
     }
-}
-
-impl FilePolicy {
-    fn allow_more(&self, other: &Self) -> bool {
-        let most = |files: &Self| files.max_bytes.unwrap_or(u64::MAX);
-        self.enabled
-            && (!other.enabled
-                || (other.read_only && !self.read_only)
-                || lacks(&self.blocked, &other.blocked)
-                || widens(&self.allowed, &other.allowed)
-                || most(self) > most(other))
-    }
-}
-
-impl ShellPolicy {
-    fn allows_more(&self, other: &Self) -> bool {
-        let stops = |asked: &[String], blocked: &[String]| [asked, blocked].concat();
-        self.enabled
-            && (!other.enabled
-                || lacks(&self.blocked, &other.blocked)
-                || lacks(&stops(&self.approval, &self.blocked), &other.approval)
-                || lacks(&self.blocked_texts, &other.blocked_texts)
-                || lacks(&stops(&self.approval_texts, &self.blocked_texts), &other.approval_texts)
-                || widens(&self.allowed, &other.allowed))
-    }
-}
-
-/// Whether a list lacks an item of another.
-fn lacks(list: &[String], other: &[String]) -> bool {
-    other.iter().any(|item| !list.contains(item))
-}
-
-/// Whether an allow list allows something that another one does not. An empty list allows everything.
-fn widens(list: &[String], other: &[String]) -> bool {
-    !other.is_empty() && (list.is_empty() || lacks(other, list))
 }
 
 /// Returns all policies: presets, with the person's changes, and the person's own policies.
@@ -217,18 +200,10 @@ impl Policy {
         // `workspace` sets the fewest values of all presets, so it adds nothing to the lines below.
         let is_own = !Self::PRESETS.contains(&self.name.as_str());
         let preset = if is_own { "preset = \"workspace\"\n" } else { "" };
-        // Always quoted in the same way: consent is bound to a digest of this text.
-        let written = |value: &Value| match value {
-            Value::Array(items) => {
-                let items: Vec<String> = items.iter().map(Value::to_string).collect();
-                format!("[{}]", items.join(", "))
-            }
-            value => value.to_string(),
-        };
         let keys = SETTINGS.iter().filter_map(|setting| setting.name.strip_prefix("policies.*."));
         let lines = keys.filter_map(|key| {
             let value = json.pointer(&pointer(key)).filter(|value| !value.is_null())?;
-            Some(format!("{key} = {}\n", written(value)))
+            Some(format!("{key} = {}\n", toml_of(value)))
         });
         format!("[policies.{}]\n{preset}{}", self.name, lines.collect::<String>())
     }

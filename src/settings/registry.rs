@@ -4,11 +4,10 @@
 //! it. If the registry cannot be read or written, callers get an error.
 //!
 //! It is one file in the person's own folder. Each field is a letter, a path in bytes and a NUL: `b` begins a
-//! project, `i` is its identity, `w` a place where its replies write, `o` one of its own files or folders,
-//! `f` a folder with its role (a letter), its identity and its place, and `c` a digest of the settings that
-//! the person has consented to.
+//! project, `w` is a place where its replies write, `o` one of its own files or folders, `f` a folder with its role (a
+//! letter), its identity and its place, and `c` a digest of the settings that the person has consented to.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -19,7 +18,7 @@ use std::time::SystemTime;
 
 use super::discovery::SESSION_MARKS;
 use super::user_folders::{create_private_folder, user_state_folder};
-use super::{Config, FILE, FOLDER, git_directory, real_path, user_settings_file};
+use super::{Config, FILE, FOLDER, problem_in_git_directory, real_path, user_settings_file};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::program::Programs;
@@ -39,8 +38,6 @@ const LIMIT: u64 = 16 << 20;
 /// What the registry says that matters to one project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RegistryView {
-    /// Other projects that are in its workspace or keep files there.
-    projects: Vec<PathBuf>,
     /// What must be hidden from its replies in the workspace: files of others, and its own former folders.
     pub(super) hidden: Vec<PathBuf>,
     /// Another project, and the folder of it that contains this whole workspace.
@@ -57,8 +54,6 @@ pub(super) struct RegistryView {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct ProjectEntry {
     project: PathBuf,
-    /// Tells it from another folder that may be at its path later.
-    identity: String,
     /// Where its replies write: the workspace and `sandbox.writable`.
     written: Vec<PathBuf>,
     /// deaddrop's files and folders in it.
@@ -86,22 +81,23 @@ impl RegistryView {
             Err(problem) => return Self { problem: Some(problem), ..Self::default() },
         };
         let (written, mut known) = (writable_places(config), Self::default());
-        let is_inside = |place: &Path| written.iter().any(|folder| place.starts_with(folder));
         let is_around = |place: &Path| written[0].starts_with(place);
-        let mut links = LinkCache::default();
+        let is_inside = |place: &Path| {
+            !is_around(place) && written.iter().any(|folder| place.starts_with(folder))
+        };
         for entry in all {
-            let project = links.resolve(&entry.project);
-            let mut lies = |place: &Path, there: &dyn Fn(&Path) -> bool| {
+            // A component of a registered place may have become a link.
+            let project = real_path(&entry.project);
+            let lies = |place: &Path, there: &dyn Fn(&Path) -> bool| {
                 there(place)
-                    || match (place.strip_prefix(&entry.project), &project) {
-                        (Ok(_), None) => false,
-                        (Ok(rest), Some(project)) => there(&project.join(rest)),
-                        (Err(_), _) => links.resolve(place).is_some_and(|place| there(&place)),
+                    || match place.strip_prefix(&entry.project) {
+                        Ok(rest) => there(&project.join(rest)),
+                        Err(_) => there(&real_path(place)),
                     }
             };
             // Former folders are hidden, too: if settings name them again, they are trusted.
             let former = entry.folders.iter().filter(|it| lies(&it.place, &is_inside));
-            let former = former.filter(|it| !is_around(&it.place) && it.is_unmoved());
+            let former = former.filter(|it| it.is_unmoved());
             known.hidden.extend(former.map(|it| it.place.clone()));
             known.folders.extend(entry.folders.iter().cloned());
             if entry.project == config.project {
@@ -110,8 +106,7 @@ impl RegistryView {
             }
             let whole = entry.own.iter().find(|place| lies(place, &is_around)).cloned();
             let own = entry.own.iter().filter(|place| lies(place, &is_inside));
-            let own: Vec<PathBuf> =
-                own.filter(|place| Some(*place) != whole.as_ref()).cloned().collect();
+            let own: Vec<PathBuf> = own.cloned().collect();
             if (whole.is_none() && own.is_empty()) || !entry.exists() {
                 continue;
             }
@@ -119,31 +114,11 @@ impl RegistryView {
                 known.holder.get_or_insert((entry.project.clone(), place));
             }
             if own.iter().any(|place| exists(place)) {
-                known.projects.push(entry.project);
                 known.hidden.extend(own);
             }
         }
         known.hidden = outermost(known.hidden, &config.own_state());
         known
-    }
-}
-
-/// A cache of where registered places lead now, since a component may have become a link.
-#[derive(Default)]
-struct LinkCache(HashMap<PathBuf, Option<PathBuf>>);
-
-impl LinkCache {
-    /// The real path of a place, if it differs.
-    fn resolve(&mut self, place: &Path) -> Option<PathBuf> {
-        if let Some(known) = self.0.get(place) {
-            return known.clone();
-        }
-        let (above, name) = (place.parent()?, place.file_name()?);
-        let moved = self.resolve(above).map(|above| above.join(name));
-        let here = moved.as_deref().unwrap_or(place);
-        let now = if fs::read_link(here).is_ok() { Some(real_path(here)) } else { moved };
-        self.0.insert(place.to_owned(), now.clone());
-        now
     }
 }
 
@@ -178,23 +153,13 @@ impl Config {
         }
         let registered = change(|all| {
             let entry = mine.merged_with(all.iter().find(|it| it.project == self.project));
-            all.retain(|it| it.project != self.project && (it.exists() || it.is_unmoved()));
+            all.retain(|it| it.project != self.project && it.project.is_dir());
             all.push(entry);
             all.drain(..all.len().saturating_sub(MAX_PROJECTS));
         });
-        match registered {
-            // Its folders are already registered. `doctor` reports the rest.
-            Err(_)
-                if known.is_some_and(|known| !known.own.is_empty())
-                    && mine.folders.iter().all(|it| self.known.folders.contains(it)) =>
-            {
-                Ok(())
-            }
-            Err(e) => Err(Error::usage(format!(
-                "deaddrop cannot record that this project is yours ({e}): make room there, or set XDG_STATE_HOME to a folder of yours"
-            ))),
-            Ok(_) => Ok(()),
-        }
+        registered.map(drop).map_err(|e| Error::usage(format!(
+            "deaddrop cannot record that this project is yours ({e}): make room there, or set XDG_STATE_HOME to a folder of yours"
+        )))
     }
 
     /// Creates these folders and registers them before they contain anything, so that after a stop in between they are
@@ -262,11 +227,8 @@ impl Config {
             return Err(Error::config(own.display(), problem));
         }
         let workspace = real_path(&self.workspace);
-        let problem = if let Some(git) = git_directory(&workspace) {
-            format!(
-                "it cannot be the workspace: it is a git directory, or in one ({}), and git would run hooks that replies write there. Choose another workspace_dir: the folder with the project's files",
-                git.display()
-            )
+        let problem = if let Some(why) = problem_in_git_directory(&workspace) {
+            format!("it cannot be the workspace: {why}")
         } else if let Some((project, place)) = &self.known.holder {
             format!(
                 "it cannot be the workspace: according to {2}, the project {0} keeps its own files there ({1}). Choose another workspace_dir; if that project has moved its files, begin or resume a session there first",
@@ -280,17 +242,12 @@ impl Config {
         Err(Error::config(workspace.display(), problem))
     }
 
-    /// The registered projects that are in the workspace of this one or keep files there.
-    pub fn nested_projects(&self) -> &[PathBuf] {
-        &self.known.projects
-    }
-
     /// Writes a settings file into each nested project that has none: otherwise a command could write one. Failures
     /// are ignored: where this process cannot write, commands cannot, either.
     pub fn create_settings_of_nested(&self, note: &str) {
-        for file in self.known.projects.iter().map(|project| project.join(FILE)) {
-            if self.known.hidden.contains(&file) && !exists(&file) {
-                let _ = atomic::write(&file, note.as_bytes());
+        for file in self.known.hidden.iter().filter(|place| place.ends_with(FILE)) {
+            if !exists(file) {
+                let _ = atomic::write(file, note.as_bytes());
             }
         }
     }
@@ -300,17 +257,13 @@ impl Config {
 ///
 /// # Errors
 /// The registry cannot be changed.
-pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<()> {
-    change(|all| match all.iter_mut().find(|entry| entry.project == project) {
-        Some(entry) => entry.consent = consent,
-        None if consent.is_some() => {
-            all.push(ProjectEntry {
-                project: project.to_owned(),
-                consent,
-                ..ProjectEntry::default()
-            });
+pub(super) fn record_consent(project: &Path, consent: Option<&String>) -> Result<()> {
+    change(|all| {
+        if all.iter().all(|entry| entry.project != project) {
+            all.push(ProjectEntry { project: project.to_owned(), ..ProjectEntry::default() });
         }
-        None => {}
+        let entries = all.iter_mut().filter(|entry| entry.project == project);
+        entries.for_each(|entry| entry.consent = consent.cloned());
     })
     .map(drop)
 }
@@ -360,15 +313,10 @@ fn writable_places(config: &Config) -> Vec<PathBuf> {
 /// The current entry of a project.
 fn current_entry(config: &Config) -> ProjectEntry {
     let mut own = config.own_state();
-    // Add the targets of links.
-    for place in own.clone().iter().map(|place| real_path(place)) {
-        if !own.contains(&place) {
-            own.push(place);
-        }
-    }
+    let targets = own.iter().map(|place| real_path(place)).filter(|place| !own.contains(place));
+    own.extend(targets.collect::<Vec<_>>());
     let folders = config.roles().map(|(role, folder)| StateFolder::at(role, folder));
     ProjectEntry {
-        identity: identity_of(&config.project),
         written: writable_places(config),
         own,
         folders: folders.into_iter().flatten().collect(),
@@ -419,11 +367,6 @@ impl ProjectEntry {
         [FILE, FOLDER].iter().any(|name| exists(&self.project.join(name)))
             || (self.project.is_dir()
                 && (has_begun() || self.folders.iter().any(StateFolder::is_unmoved)))
-    }
-
-    /// Whether the same folder is still there, even if it is empty.
-    fn is_unmoved(&self) -> bool {
-        !self.identity.is_empty() && identity_of(&self.project) == self.identity
     }
 }
 
@@ -503,7 +446,8 @@ fn parse(bytes: &[u8]) -> Option<Vec<ProjectEntry>> {
             (b'b', _) if path.is_absolute() => {
                 all.push(ProjectEntry { project: path, ..ProjectEntry::default() });
             }
-            (b'i', Some(last)) => last.identity = String::from_utf8_lossy(rest).into_owned(),
+            // Older versions wrote the identity of the project.
+            (b'i', Some(_)) => {}
             (b'c', Some(last)) => {
                 last.consent = Some(String::from_utf8_lossy(rest).into_owned());
             }
@@ -534,9 +478,6 @@ fn serialize(all: &[ProjectEntry]) -> Vec<u8> {
     };
     for entry in all {
         field(b"b", &entry.project);
-        if !entry.identity.is_empty() {
-            field(b"i", entry.identity.as_ref());
-        }
         entry.consent.iter().for_each(|consent| field(b"c", consent.as_ref()));
         entry.written.iter().for_each(|place| field(b"w", place));
         entry.own.iter().for_each(|place| field(b"o", place));
@@ -562,7 +503,6 @@ mod tests {
         let odd = path_from(b"/a b/\xff\n%41");
         let entry = |project: &Path| ProjectEntry {
             project: project.to_owned(),
-            identity: "7.8".to_owned(),
             written: vec!["/w".into(), odd.clone()],
             own: vec![project.join("inbox"), project.join(FILE)],
             folders: vec![

@@ -39,7 +39,8 @@ pub struct Setting {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NeedsConsent {
-    pub(super) when: Weakens,
+    /// The strictest value, which needs no consent.
+    pub(super) unless: Option<Value>,
     /// The effect that the person consents to.
     pub(super) does: String,
 }
@@ -76,29 +77,6 @@ pub(super) enum SettingKind {
     Command,
     /// The path of a socket.
     Socket,
-}
-
-/// When a setting in a project's file weakens the settings that apply without that file.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Weakens {
-    /// A folder is outside the project or under a protected name, a list names paths that the person has not
-    /// set, or a link in the project leads out of it.
-    Outside,
-    /// It may confine commands less.
-    Weaker,
-    /// It has this value, and the person's own file has another one.
-    To(Value),
-    /// It contains an item that the person has not set.
-    Items,
-    /// It lacks a name that applies without the file.
-    Lacking,
-    /// The policy that it names allows more.
-    Policy,
-    /// The table as a whole differs from the person's own.
-    Guest,
-    /// The table as a whole allows more than without it.
-    Policies,
 }
 
 /// All settings, in the order in which they are shown.
@@ -146,11 +124,9 @@ impl SettingKind {
     /// others by commas.
     pub(super) fn value_of(&self, text: &str) -> Value {
         let separator = if matches!(self, Self::Paths) { ':' } else { ',' };
-        let number = || text.trim().parse::<i64>().ok().map(Value::from);
-        let switch = || text.trim().parse::<bool>().ok().map(Value::from);
         let value = match self {
-            Self::Number { .. } => number(),
-            Self::Switch => switch(),
+            Self::Number { .. } => text.trim().parse::<i64>().ok().map(Value::from),
+            Self::Switch => text.trim().parse::<bool>().ok().map(Value::from),
             kind if kind.is_list() => {
                 let items = text.split(separator).map(str::trim).filter(|item| !item.is_empty());
                 Some(items.collect())
@@ -158,18 +134,6 @@ impl SettingKind {
             _ => None,
         };
         value.unwrap_or_else(|| text.into())
-    }
-
-    /// Removes whitespace around words.
-    pub(super) fn trimmed(&self, value: Value) -> Value {
-        match (self, value) {
-            (Self::Choice(_) | Self::Policy, Value::String(text)) => text.trim().into(),
-            (Self::Rules, Value::Array(items)) => {
-                let trimmed = |item: Value| item.as_str().map(|text| text.trim().into());
-                items.into_iter().map(|item| trimmed(item.clone()).unwrap_or(item)).collect()
-            }
-            (_, value) => value,
-        }
     }
 
     /// Returns what is wrong with a value, if anything. The targets of paths are not checked.
@@ -220,9 +184,10 @@ impl SettingKind {
                 is_text(item) && !item.starts_with('/') && item.split('/').all(|part| part != ".."),
                 "a path in the workspace without '..', in which * and ? match characters and ** matches folders",
             ),
-            Self::Rules => {
-                (is_text(item) && !item.contains(char::is_control), "a pattern in one line")
-            }
+            Self::Rules => (
+                is_text(item) && !item.contains(char::is_control) && item.trim() == item,
+                "a pattern in one line, without blanks around it",
+            ),
             _ => (!item.contains('\0'), "a text without NUL"),
         };
         (!is_right).then_some(form)
@@ -289,6 +254,11 @@ impl Setting {
     /// Whether it is a boolean.
     pub fn is_switch(&self) -> bool {
         matches!(self.kind, SettingKind::Switch)
+    }
+
+    /// Whether its value is a path, or paths.
+    pub(super) fn has_paths(&self) -> bool {
+        matches!(self.kind, SettingKind::Folder | SettingKind::Paths)
     }
 
     /// Whether it is a folder of the project.

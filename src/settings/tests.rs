@@ -127,7 +127,7 @@ const REFERENCE: &str = "\
 
 This page is made from the table of settings (`SETTINGS=overwrite cargo test --lib -- settings::tests`); [projects.md](projects.md#change-settings) explains how to change them.
 
-A command takes only the flags of settings that it reads; its `--help` lists them. Flags override environment variables, which override `deaddrop.toml`, which overrides your own file (`~/.config/deaddrop/config.toml`). The environment variable of a setting is `DEADDROP_` followed by its name in capitals, with `_` instead of a dot: `sandbox.network` is `DEADDROP_SANDBOX_NETWORK`. Consent: a project's `deaddrop.toml` needs yours to weaken the settings that apply without it ([security.md](security.md#settings-that-somebody-else-wrote)).
+A command takes only the flags of settings that it reads; its `--help` lists them. Flags override environment variables, which override `deaddrop.toml`, which overrides your own file (`~/.config/deaddrop/config.toml`). The environment variable of a setting is `DEADDROP_` followed by its name in capitals, with `_` instead of a dot: `sandbox.network` is `DEADDROP_SANDBOX_NETWORK`. Consent: a project's `deaddrop.toml` needs yours to set these otherwise than they are without it ([security.md](security.md#settings-that-somebody-else-wrote)).
 
 | setting | flag | default | it must be | what it is for | consent |
 |---|---|---|---|---|---|

@@ -8,7 +8,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -18,14 +18,11 @@ use std::path::{Path, PathBuf};
 use super::effective::toml_of;
 use super::git::run_git;
 use super::layers::SettingValue;
-use super::policy::{self, Policy};
 use super::registry::{identity_of, record_consent};
-use super::table::{NeedsConsent, SETTINGS, Weakens, canonical};
-use super::{
-    Config, FILE, FOLDER, FileName, GuestAddress, Layer, Layers, RUN_POLICY, SESSION_POLICY,
-    SandboxMode, folded, real_path,
-};
+use super::table::{NeedsConsent, SETTINGS, canonical};
+use super::{Config, FILE, FOLDER, FileName, Layer, Layers, folded, real_path};
 use crate::error::{Error, Result};
+use crate::links::follow;
 use crate::program::Programs;
 use crate::text::{first_of, shell_word, visible_line};
 
@@ -111,10 +108,7 @@ impl Consent {
             Some(_) if self.missing.len() == 1 => {
                 "this folder contains deaddrop data that you have not trusted yet (was it moved or copied?)"
             }
-            Some(_) => {
-                "this weakens the defaults, and this folder contains deaddrop data that you have not trusted yet"
-            }
-            None => "this weakens the defaults and needs your consent",
+            _ => "this can weaken the defaults and needs your consent",
         };
         let problem = format!(
             "{what}:{lines}\nIf you trust it, run `deaddrop -C {project} config allow` once."
@@ -139,10 +133,8 @@ impl Consent {
     /// # Errors
     /// Consent cannot be recorded, or a value is too long to be shown.
     pub fn allow(&self, config: &Config) -> Result<()> {
-        let is_long = |weakening: &&Weakening| weakening.cut_at().is_some();
-        if let Some(Weakening { name, .. }) =
-            self.weakenings.iter().chain(self.untrusted_data()).find(is_long)
-        {
+        let mut all = self.weakenings.iter().chain(self.untrusted_data());
+        if let Some(Weakening { name, .. }) = all.find(|weakening| weakening.is_long()) {
             let problem = format!(
                 "{} is longer than the {MAX_VALUE} characters that can be shown for consent; shorten it, or move it away",
                 visible_line(name)
@@ -161,7 +153,7 @@ impl Consent {
         if digest == self.recorded {
             return Ok(());
         }
-        record_consent(&self.project, digest).map_err(|e| {
+        record_consent(&self.project, digest.as_ref()).map_err(|e| {
             Error::usage(format!(
                 "your consent cannot be recorded ({e}): make room there, or set XDG_STATE_HOME to a folder of yours; flags, variables (DEADDROP_…) and your own settings file need no consent"
             ))
@@ -195,17 +187,16 @@ impl Consent {
 }
 
 impl Weakening {
-    /// The byte offset at which the value is cut for display, if it is too long.
-    fn cut_at(&self) -> Option<usize> {
-        visible_line(&self.value).char_indices().nth(MAX_VALUE).map(|(at, _)| at)
+    /// Whether the value is too long to be shown.
+    fn is_long(&self) -> bool {
+        visible_line(&self.value).chars().count() > MAX_VALUE
     }
 
     /// A line for a terminal.
     pub fn line(&self) -> String {
         let Self { name, value, origin, does, .. } = self;
-        let mut value = visible_line(value).into_owned();
-        if let Some(cut) = self.cut_at() {
-            value.truncate(cut);
+        let mut value: String = visible_line(value).chars().take(MAX_VALUE).collect();
+        if self.is_long() {
             value.push('…');
         }
         let line = origin.as_ref().and_then(|origin| origin.rsplit_once(':'));
@@ -213,9 +204,6 @@ impl Weakening {
         format!("{} = {value}{line}: {does}", visible_line(name))
     }
 }
-
-/// The default policies of sessions and runs.
-const DEFAULT_POLICIES: [&str; 2] = [SESSION_POLICY, RUN_POLICY];
 
 /// Something that needs consent: a setting of a project, or data or tracked files in deaddrop's folders in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -242,100 +230,37 @@ impl Weakening {
     /// Whether a change of the setting `key` can have caused it.
     fn may_result_from(&self, key: &str) -> bool {
         let key = canonical(key);
-        let table = |name: &str| name.split('.').take(2).map(str::to_owned).collect::<Vec<_>>();
-        // A line of a policy can change the effect of its other lines.
-        let is_of_policy = key.starts_with("policies.")
-            && (self.name == "policy" || table(key) == table(&self.name));
-        let is_within = key != "sandbox" && self.name.starts_with(&format!("{key}."));
-        self.name == key || is_within || is_of_policy
+        self.name == key || (key != "sandbox" && self.name.starts_with(&format!("{key}.")))
     }
 }
 
 /// What the settings file of the project weakens. `project` is canonical.
 fn weakenings(project: &Path, layers: &Layers) -> Vec<Weakening> {
-    let (all, without) = (policies(&[&layers.own, &layers.file]), policies(&[&layers.own]));
-    let judge = WeakeningFinder { project, layers, all, without };
     let in_table = SETTINGS.iter().map(|setting| &*setting.name).filter(|name| !name.contains('*'));
     let of_policies = layers.file.within("policies").map(|given| &*given.name);
-    in_table.chain(of_policies).filter_map(|name| judge.weakening(name)).collect()
+    in_table.chain(of_policies).filter_map(|name| weakening(name, project, layers)).collect()
 }
 
-/// The policies of these layers. None if they are wrong on their own: then everything needs consent.
-fn policies(layers: &[&Layer]) -> BTreeMap<String, Policy> {
-    policy::resolve(&Layer::merged(layers.iter().copied())).unwrap_or_default()
-}
-
-/// Compares the settings in a project's file with those that apply without it.
-struct WeakeningFinder<'a> {
-    project: &'a Path,
-    layers: &'a Layers,
-    /// The policies with that file, and without it.
-    all: BTreeMap<String, Policy>,
-    without: BTreeMap<String, Policy>,
-}
-
-impl WeakeningFinder<'_> {
-    /// Returns what a setting weakens, if it does.
-    fn weakening(&self, name: &str) -> Option<Weakening> {
-        let Layers { own, file, .. } = self.layers;
-        let (set, beneath) = (file.setting(name), own.setting(name));
-        let NeedsConsent { when, does } = set.setting.consent.as_ref()?;
-        let (mut value, mut exact) = (toml_of(&set.value), None);
-        let more = |list: &SettingValue, other: &SettingValue| {
-            list.items().any(|item| other.items().all(|other| other != item))
-        };
-        let guest = |raw| GuestAddress::resolve(raw, self.project).ok().flatten();
-        let is_weaker = match when {
-            Weakens::Outside => {
-                let (shown, places) = outside(name, self.project, self.layers)?;
-                (value, exact) = (shown, Some(places));
-                true
-            }
-            _ if !file.sets(name) => false,
-            Weakens::Weaker => can_be_weaker(set.parse(), beneath.parse()),
-            Weakens::To(value) => set.value == *value && beneath.value != *value,
-            Weakens::Items => more(&set, &beneath),
-            Weakens::Lacking => more(&beneath, &set),
-            Weakens::Guest => guest(file) != guest(own),
-            Weakens::Policy => {
-                exact = self.weaker_policy(set.text(), beneath.text());
-                exact.is_some()
-            }
-            Weakens::Policies => self.policy_allows_more(name.split('.').nth(1)?),
-        };
-        let exact = exact.unwrap_or_else(|| value.clone());
-        let origin = file.sets(name).then_some(set.origin);
-        is_weaker.then(|| Weakening { name: name.to_owned(), value, origin, does, exact })
-    }
-
-    /// Returns the content of the policy `chosen` if it allows more than `own`. The name alone is not enough: it can
-    /// get another content later.
-    fn weaker_policy(&self, chosen: &str, own: &str) -> Option<String> {
-        if chosen.is_empty() && own.is_empty() {
+/// A setting that needs consent: its paths do (see [`outside`]), or the project's file gives it a value that is neither
+/// the strictest nor the one that applies without that file.
+fn weakening(name: &str, project: &Path, layers: &Layers) -> Option<Weakening> {
+    let Layers { own, file, .. } = layers;
+    let (set, beneath) = (file.setting(name), own.setting(name));
+    let NeedsConsent { unless, does } = set.setting.consent.as_ref()?;
+    let (value, exact) = if set.setting.has_paths() {
+        outside(name, project, layers)?
+    } else {
+        // A table has no defaults that apply without it.
+        let applies = own.sets(name) || !set.setting.is_of_file();
+        let is_same = applies && set.value == beneath.value;
+        if !file.sets(name) || is_same || unless.as_ref() == Some(&set.value) {
             return None;
         }
-        // An empty name means the defaults of sessions and runs.
-        let names = if chosen.is_empty() { DEFAULT_POLICIES.to_vec() } else { vec![chosen] };
-        let chosen = names.into_iter().filter_map(|name| self.all.get(name));
-        let beneath = self.without.get(if own.is_empty() { RUN_POLICY } else { own });
-        let mut each = chosen.clone();
-        each.any(|chosen| beneath.is_none_or(|beneath| chosen.allows_more(beneath)))
-            .then(|| chosen.map(Policy::to_toml).collect())
-    }
-
-    /// Whether the changes of a policy allow more. A policy with a new name is compared with `workspace`, which leaves
-    /// everything to the sandbox.
-    fn policy_allows_more(&self, name: &str) -> bool {
-        let beneath = self.without.get(name).or_else(|| self.without.get("workspace"));
-        let changed = self.all.get(name).zip(beneath);
-        changed.is_none_or(|(changed, beneath)| changed.allows_more(beneath))
-    }
-}
-
-/// Whether there are machines on which `mode` confines commands less than `than`. Each mode except `auto` is one
-/// mechanism, which confines nothing where it is missing.
-fn can_be_weaker(mode: SandboxMode, than: SandboxMode) -> bool {
-    mode != than && mode != SandboxMode::Auto && than != SandboxMode::Off
+        let value = toml_of(&set.value);
+        (value.clone(), value)
+    };
+    let origin = file.sets(name).then_some(set.origin);
+    Some(Weakening { name: name.to_owned(), value, origin, does, exact })
 }
 
 /// A path in a setting.
@@ -363,10 +288,10 @@ fn located<'a>(
         set.items().zip(set.paths(project, home.as_deref()).ok()?).collect()
     };
     let located = paths.into_iter().map(|(item, path)| {
-        let place = real_path(&path);
+        let (links, place) = follow(&path);
         let within = place.strip_prefix(project);
         let is_inside = within.is_ok_and(|within| !is_protected(&set.name, within, layers));
-        let is_led_out = !is_inside && path != place && goes_through(project, &path);
+        let is_led_out = !is_inside && links.iter().any(|link| link.at.starts_with(project));
         LocatedPath { item, path, place, is_inside, is_led_out }
     });
     Some(located.collect())
@@ -389,13 +314,6 @@ fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
         names.iter().any(|name| name.matches(&part))
     };
     within.iter().any(is_protected)
-}
-
-/// Whether a component of a path is in the project, so that a link there could change where it leads.
-fn goes_through(project: &Path, path: &Path) -> bool {
-    let is_in =
-        |part: &Path| part.parent().is_some_and(|above| real_path(above).starts_with(project));
-    path.ancestors().any(|part| part.file_name().is_some() && is_in(part))
 }
 
 /// Returns the paths of a setting, shown and exact, if one of them needs consent: a folder outside the project, or any
@@ -431,10 +349,7 @@ fn outside(name: &str, project: &Path, layers: &Layers) -> Option<(String, Strin
 fn link_problem(project: &Path, layers: &Layers) -> Option<String> {
     SETTINGS.iter().find_map(|setting| {
         let raw = [&layers.flags, &layers.environment].into_iter().find(|raw| raw.sets(&setting.name))?;
-        if !matches!(setting.consent.as_ref()?.when, Weakens::Outside) {
-            return None;
-        }
-        let set = raw.setting(&setting.name);
+        let set = Some(raw.setting(&setting.name)).filter(|_| setting.has_paths())?;
         let led_out = located(&set, project, layers)?.into_iter().find(|it| it.is_led_out)?;
         Some(format!(
             "{}: {} leads through a link in the project to {}, and the link may have come with the project. If you want that place, name it directly",
@@ -472,7 +387,8 @@ fn untrusted_data(config: &Config) -> Option<Weakening> {
 
 /// The first names in a folder, except those that only keep it in a repository; None if there are none.
 fn contents(folder: &Path) -> Option<String> {
-    let entries = match fs::read_dir(folder) {
+    let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let entries = match entries {
         Ok(entries) => entries,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
         Err(e) => return Some(format!("which cannot be read: {e}")),
@@ -480,13 +396,8 @@ fn contents(folder: &Path) -> Option<String> {
     let keeps = |entry: &fs::DirEntry| {
         is_keeper(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file())
     };
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| match entry {
-            Ok(entry) if keeps(&entry) => None,
-            Ok(entry) => Some(entry.file_name().to_string_lossy().into_owned()),
-            Err(e) => Some(e.to_string()),
-        })
-        .collect();
+    let names = entries.iter().filter(|entry| !keeps(entry)).map(fs::DirEntry::file_name);
+    let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
     names.sort();
     (!names.is_empty()).then(|| first_of(&names, MAX_NAMES, names.len()))
 }
@@ -529,13 +440,13 @@ fn tracked_in(
     folders: &[PathBuf],
     project: &Path,
 ) -> Vec<(String, String)> {
-    let within = folders.iter().filter_map(|folder| folder.strip_prefix(repository).ok());
-    let within = within.map(|folder| match folder.as_os_str() {
-        whole if whole.is_empty() => OsStr::new("."),
-        folder => folder,
-    });
+    let within = folders.iter().filter(|folder| folder.starts_with(repository));
     let asked = ["--literal-pathspecs", "ls-files", "-s", "-z", "--"].map(OsStr::new);
-    let listed = match run_git(programs, repository, asked.into_iter().chain(within)) {
+    let listed = match run_git(
+        programs,
+        repository,
+        asked.into_iter().chain(within.map(|folder| folder.as_os_str())),
+    ) {
         Ok(Some(listed)) => listed,
         Ok(None) => return Vec::new(),
         Err(why) => {

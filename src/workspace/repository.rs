@@ -1,6 +1,7 @@
 //! Files outside `.git` that configure git: the entries of a folder that looks like a repository, since git uses its
 //! settings and hooks, and files that git's settings name. Like `.git`, only the person may write them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -34,7 +35,7 @@ pub(super) struct FoundRepositories {
 pub(super) struct GitNames {
     /// Files and folders, as paths from the root, except those below protected names.
     #[serde(skip)]
-    pub(super) places: Vec<String>,
+    pub(super) places: BTreeSet<String>,
     /// The command lines in the settings.
     texts: CommandTexts,
     /// The folders in which git runs them.
@@ -42,20 +43,20 @@ pub(super) struct GitNames {
 }
 
 impl GitNames {
-    /// Whether a command line in git's settings names this file.
-    pub(super) fn contain(&self, path: &str) -> bool {
-        let (folder, name) = split(path);
-        let is_top = folder.is_empty() || self.tops.iter().any(|top| top == folder);
-        let folder = split(folder).1;
-        !self.texts.is_empty() && self.texts.mentions(name, folder, is_top)
+    /// Tells whether a command line in git's settings names a file.
+    pub(super) fn contain(&self) -> impl Fn(&str) -> bool {
+        let mentions = self.texts.mentions();
+        move |path| {
+            let (folder, name) = split(path);
+            let is_top = folder.is_empty() || self.tops.iter().any(|top| top == folder);
+            mentions(name, split(folder).1, is_top)
+        }
     }
 
     /// The escaped paths of a walk's files that command lines in git's settings name.
     pub(super) fn among<'a>(&'a self, walk: &'a Walk) -> impl Iterator<Item = String> + 'a {
-        let may_mention = self.texts.may_mention();
-        let files = walk
-            .files()
-            .filter(move |file| may_mention(split(file.path).1) && self.contain(file.path));
+        let contain = self.contain();
+        let files = walk.files().filter(move |file| contain(file.path));
         files.map(|file| escaped(file.path.as_bytes()))
     }
 }
@@ -133,7 +134,7 @@ impl Overlay<'_> {
         });
         let is_folder = location.found.as_ref().is_some_and(locate::LocatedEntry::is_folder);
         let itself =
-            || Some(location.real.to_string()).filter(|path| !is_folder && git.contain(path));
+            || Some(location.real.to_string()).filter(|path| !is_folder && git.contain()(path));
         Some((place.cloned().or_else(itself)?, true))
     }
 }
@@ -157,7 +158,8 @@ impl Workspace {
     /// Whether git's settings name one of these files.
     pub(super) fn git_names_any(&self, mut paths: impl Iterator<Item = String>) -> bool {
         let named = self.git_references(self.repositories().into_iter());
-        !named.texts.is_empty() && paths.any(|path| named.contain(&path))
+        let contain = named.contain();
+        paths.any(|path| contain(&path))
     }
 
     /// The folders of the repositories in the workspace, as text. Uses the results of a recent walk, if there is one.
@@ -198,12 +200,10 @@ impl Workspace {
             let (links, real) = follow(path);
             links.into_iter().map(|link| link.at).chain([real])
         });
-        let mut places: Vec<String> = places
+        let places = places
             .filter_map(|path| Some(path.strip_prefix(&self.path).ok()?.to_str()?.to_owned()))
             .filter(|path| !path.is_empty() && !self.is_below_one(path))
             .collect();
-        places.sort_unstable();
-        places.dedup();
         GitNames { places, texts: named.texts, tops }
     }
 }

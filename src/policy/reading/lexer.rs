@@ -10,6 +10,10 @@
 //! Anything else makes the line unreadable. The order of keywords and operators is not checked: a shell runs nothing of
 //! a line with a syntax error, and otherwise all commands are found.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::programs::{add, add_loop};
 use super::{ParsedLine, ReadError, Word, is_of_name, mentions};
 
@@ -17,6 +21,19 @@ const UNCLOSED: &str = "a quote or a bracket is not closed";
 const AMBIGUOUS: &str = "its words and quotes can be read in more than one way";
 const SUBSTITUTION: &str = "it contains a substitution that cannot be read";
 const DOCUMENT: &str = "it is not certain where its here-document ends";
+
+/// What can follow a `$` that inserts a value: plain arithmetic, a name in braces with a plain default, one character, or
+/// a name.
+static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
+    let arithmetic = r"\(\([A-Za-z0-9_ +*/%-]*[A-Za-z0-9_] *\)\)";
+    let name = r"\{[A-Za-z0-9_]+(:-[A-Za-z0-9_./]*)?\}|[0-9@*#?$!-]|[A-Za-z_][A-Za-z0-9_]*";
+    Regex::new(&format!("^(?:{arithmetic}|{name})")).expect("a pattern in order")
+});
+
+/// A line of a here-document in which the shell expands nothing but variables. A backslash at the end would join the
+/// next line.
+static DATA: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^(?:[^`\\$]|\\.|\$[A-Za-z_])*$").expect("a pattern in order"));
 
 /// Keywords that a command can follow.
 const KEYWORDS: [&str; 12] =
@@ -188,7 +205,7 @@ impl<'a> Lexer<'a> {
             if line.starts_with(&document.mark) {
                 return Err(DOCUMENT.into());
             }
-            if !document.is_quoted && !is_data(line) {
+            if !document.is_quoted && !DATA.is_match(line) {
                 return Err("its here-document contains substitutions".into());
             }
         }
@@ -264,38 +281,21 @@ impl<'a> Lexer<'a> {
     fn dollar(&mut self, word: &mut Word, is_quoted: bool) -> Result<(), ReadError> {
         let is_at_start = word.text.is_empty() && !word.open;
         let rest = self.rest();
-        let length = match self.peek() {
-            Some('(') if rest.starts_with("((") => {
-                let end = rest.find("))").ok_or(SUBSTITUTION)?;
-                let body = rest[2..end].trim_end();
-                // `x++` sets a variable.
-                let is_plain = body.chars().all(|c| is_of_name(c) || " +-*/%".contains(c));
-                if !is_plain || !body.ends_with(is_of_name) || mentions(body) {
-                    return Err(SUBSTITUTION.into());
-                }
-                end + 2
-            }
-            Some('(') => {
-                self.at += 1;
-                word.open = true;
-                return self.list(Some(')'));
-            }
-            Some('{') => {
-                let end = rest.find('}').ok_or(UNCLOSED)?;
-                let (name, default) = rest[1..end].split_once(":-").unwrap_or((&rest[1..end], ""));
-                let is_plain = default.chars().all(|c| is_of_name(c) || "./".contains(c));
-                if !is_plain || name.is_empty() || !name.chars().all(is_of_name) {
-                    return Err(SUBSTITUTION.into());
-                }
-                end + 1
-            }
-            Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => 1,
-            Some(c) if is_of_name(c) => rest.find(|c| !is_of_name(c)).unwrap_or(rest.len()),
+        if rest.starts_with('(') && !rest.starts_with("((") {
+            self.at += 1;
+            word.open = true;
+            return self.list(Some(')'));
+        }
+        let length = VARIABLE.find(rest).map_or(0, |found| found.len());
+        match self.peek() {
+            Some('{' | '(') if length == 0 => return Err(SUBSTITUTION.into()),
+            // `$((PATH = 1))` sets a variable in some spellings.
+            Some('(') if mentions(&rest[..length]) => return Err(SUBSTITUTION.into()),
             Some(c) if "\\['`".contains(c) || (c == '"' && !is_quoted) || !c.is_ascii() => {
                 return Err(AMBIGUOUS.into());
             }
-            _ => 0,
-        };
+            _ => {}
+        }
         self.at += length;
         // Some shells allow non-ASCII letters in names.
         if self.peek().is_some_and(|c| !c.is_ascii()) {
@@ -309,24 +309,6 @@ impl<'a> Lexer<'a> {
         }
         Ok(())
     }
-}
-
-/// Whether the shell expands nothing but variables in a line of a here-document.
-fn is_data(line: &str) -> bool {
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        let is_data = match c {
-            '`' => false,
-            // A backslash at the end joins the next line.
-            '\\' => chars.next().is_some(),
-            '$' => chars.peek().is_some_and(|c| is_of_name(*c) && !c.is_ascii_digit()),
-            _ => true,
-        };
-        if !is_data {
-            return false;
-        }
-    }
-    true
 }
 
 /// Parses a text that is exactly one word.

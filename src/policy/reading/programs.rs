@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use regex::Regex;
 use serde::Deserialize;
 
 use super::{
@@ -33,7 +34,6 @@ struct StarterProgram {
     stops: bool,
     names_any: bool,
     options: String,
-    mentions: bool,
     short: String,
     long: Vec<String>,
     own: usize,
@@ -229,7 +229,7 @@ fn note_variables(program: &StarterProgram, text: &str, arguments: &[Word], into
     if sets_any || (program.names_any && !arguments.iter().all(names_one)) {
         into.note_unreadable(format!("which variable {text} sets"));
     }
-    if let Some(word) = arguments.iter().find(|word| program.mentions && mentions(&word.text)) {
+    if let Some(word) = arguments.iter().find(|word| mentions(&word.text)) {
         into.note_unreadable(format!(
             "{text} may set {}, which changes what the line means",
             word.shown
@@ -237,16 +237,14 @@ fn note_variables(program: &StarterProgram, text: &str, arguments: &[Word], into
     }
 }
 
-/// Whether the line alone determines which variable a word names.
+/// An option of a builtin, or a word of which the line alone determines which variable it names.
+static ONE_VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
+    let name = "[A-Za-z_][A-Za-z0-9_]*";
+    Regex::new(&format!("(?s)^(?:[-+][A-Za-z0-9+=-]+|{name}|\"?{name}=.*)$")).expect("a pattern")
+});
+
 fn names_one(word: &Word) -> bool {
-    let name = |text: &str| text.split('=').next().unwrap_or_default().to_owned();
-    let shown = name(word.shown.trim_start_matches('"'));
-    let is_option = word.literal().is_some_and(|text| {
-        let is_usual = |c: char| c.is_ascii_alphanumeric() || "-+=".contains(c);
-        text.len() > 1 && text.starts_with(['-', '+']) && text.chars().all(is_usual)
-    });
-    let is_whole = !(word.open || word.glob) || word.shown.contains('=');
-    is_option || (is_whole && shown == name(&word.text) && is_name(&shown))
+    ONE_VARIABLE.is_match(&word.shown)
 }
 
 /// An option: its letter or name, and its value if it has one.

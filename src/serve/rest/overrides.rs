@@ -116,28 +116,14 @@ impl Overrides {
 ///
 /// # Errors
 /// The policy would still allow something that `ceiling` does not.
-pub(super) fn narrowed(mut policy: Policy, ceiling: &Policy) -> Result<Policy, ApiError> {
-    let add = |list: &mut Vec<String>, other: &[String]| {
-        let missing: Vec<_> = other.iter().filter(|it| !list.contains(it)).cloned().collect();
-        list.extend(missing);
-    };
-    let (mine, theirs) = (&mut policy.shell, &ceiling.shell);
-    add(&mut policy.files.blocked, &ceiling.files.blocked);
-    add(&mut mine.blocked, &theirs.blocked);
-    add(&mut mine.approval, &theirs.approval);
-    add(&mut mine.blocked_texts, &theirs.blocked_texts);
-    add(&mut mine.approval_texts, &theirs.approval_texts);
-    let least = |mine: Option<u64>, theirs: Option<u64>| mine.into_iter().chain(theirs).min();
-    mine.timeout_seconds = least(mine.timeout_seconds, theirs.timeout_seconds);
-    mine.max_timeout_seconds = least(mine.max_timeout_seconds, theirs.max_timeout_seconds);
-    if policy.allows_more(ceiling) {
+pub(super) fn narrowed(policy: Policy, ceiling: &Policy) -> Result<Policy, ApiError> {
+    policy.narrowed(ceiling).ok_or_else(|| {
         let why = format!(
             "a space on the project's own workspace can only narrow the project's policy '{}'",
             ceiling.name
         );
-        return Err(ApiError::invalid("policy", &why));
-    }
-    Ok(policy)
+        ApiError::invalid("policy", &why)
+    })
 }
 
 fn replace<T>(place: &mut T, given: Option<T>) {

@@ -21,13 +21,13 @@ fn a_git_directory_is_no_project_and_no_workspace() {
             assert!(!base.exists(&format!("{folder}/.deaddrop")), "{folder}");
         }
         let run = base.fails(&["rpc", "--root", folder], "usage").with_code(2);
-        assert!(run.message().contains("this is a git directory, or in one"), "{run:?}");
+        assert!(run.message().contains("it is a git directory, or in one"), "{run:?}");
         base.sh("rm -rf settings; mkdir settings");
         base.write("settings/deaddrop.toml", "");
         let place = format!("../{folder}");
         let arguments = ["-C", "settings", "config", "set", "workspace_dir", &place];
         let run = base.fails(&arguments, "invalid-setting").with_code(2);
-        assert!(run.message().contains("is a git directory, and git would run"), "{run:?}");
+        assert!(run.message().contains("it is a git directory, or in one"), "{run:?}");
         assert_eq!(base.read("settings/deaddrop.toml"), "");
         base.write("settings/deaddrop.toml", format!("workspace_dir = \"{place}\"\n"));
         // Nobody is asked about what cannot be.
