@@ -79,14 +79,17 @@ pub fn inits(command: &str) -> Option<String> {
     };
     reading::read(command).commands.iter().take_while(is_known).find_map(|simple| {
         let words = simple.words.iter().filter(|word| !["-q", "--quiet"].contains(&&*word.text));
-        match *words.map(Word::literal).collect::<Option<Vec<&str>>>()? {
-            [git, "init"] if reading::name(git) == "git" => Some(".".to_owned()),
-            // Options may mean another place, or no work tree.
-            [git, "init", place] if reading::name(git) == "git" => {
-                (!place.starts_with(['-', '/', '~'])).then(|| place.to_owned())
-            }
-            _ => None,
-        }
+        let words = words.map(Word::literal).collect::<Option<Vec<&str>>>()?;
+        let place = match words.as_slice() {
+            [git, "init", rest @ ..] if reading::name(git) == "git" => match rest {
+                [] | ["-b", _] => ".",
+                [place] | ["-b", _, place] => *place,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        // Other options may mean another place, or no work tree.
+        (!place.starts_with(['-', '/', '~'])).then(|| place.to_owned())
     })
 }
 
@@ -314,7 +317,7 @@ mod tests {
         for (command, place) in [
             ("git init", "."),
             ("git init -q .", "."),
-            ("make; git init --quiet && git add -A", "."),
+            ("make; git init -b main && git add -A", "."),
             ("mkdir deep/er; git init deep/er -q", "deep/er"),
             ("sh -c 'git init'", "."),
             ("git init && cd x", "."),
@@ -326,7 +329,6 @@ mod tests {
             "git status",
             "echo git init",
             "git init --bare",
-            "git init -b main",
             "git init --initial-branch=x deep/er",
             "git init --separate-git-dir=/tmp/x",
             "git -C sub init",
