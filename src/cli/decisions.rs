@@ -121,7 +121,6 @@ fn decide_one(
     let (approved, operation) = (decision.approved, decision.question.id.clone());
     let verb = if approved { "Approved" } else { "Denied" };
     let turn = context.decide(session, decision, stop)?;
-    let ui = &context.ui;
     if turn.session.run.is_some() {
         let stem = turn.session.stem();
         if context.json {
@@ -129,9 +128,9 @@ fn decide_one(
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));
         }
-        ui.say(format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` continues."));
+        output::say(format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` continues."));
         return Ok(ExitCode::SUCCESS);
     }
-    ui.say(format!("{verb} {} of session {}.", visible_line(&operation), session.id));
+    output::say(format!("{verb} {} of session {}.", visible_line(&operation), session.id));
     context.conclude(turn, asks, stop)
 }

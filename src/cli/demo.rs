@@ -12,8 +12,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::output::{self, Terminal};
-use super::{EXIT_WAITS, rows};
+use super::{EXIT_WAITS, output, rows};
 use crate::error::{Error, Result};
 use crate::program;
 use crate::terminal::{Stream, Styled};
@@ -48,7 +47,7 @@ const BAR: &str = "  │ ";
 /// The pause before each step at a terminal.
 const PAUSE: Duration = Duration::from_millis(800);
 
-pub(super) fn demo(arguments: &Demo, ui: &Terminal, json: bool) -> Result<ExitCode> {
+pub(super) fn demo(arguments: &Demo, json: bool) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut folder = tempfile::Builder::new()
         .prefix("deaddrop-demo-")
@@ -59,7 +58,7 @@ pub(super) fn demo(arguments: &Demo, ui: &Terminal, json: bool) -> Result<ExitCo
     let path = path.map_err(|e| Error::io("open the folder", folder.path(), e))?;
     let project = path.join("project");
     fs::create_dir(&project).map_err(|e| Error::io("make the folder", &project, e))?;
-    let stage = Stage { path: &path, ui, json, stop };
+    let stage = Stage { path: &path, json, stop };
     let Scenes { scene: scenes } =
         toml::from_str(include_str!("data/demo.toml")).expect("the table is valid");
     for (n, scene) in scenes.iter().enumerate() {
@@ -78,7 +77,6 @@ pub(super) fn demo(arguments: &Demo, ui: &Terminal, json: bool) -> Result<ExitCo
 /// The folder of the demonstration, and how it is shown.
 struct Stage<'a> {
     path: &'a Path,
-    ui: &'a Terminal,
     json: bool,
     stop: Stop,
 }
@@ -89,7 +87,7 @@ impl Stage<'_> {
         if number > 1 {
             self.pause()?;
         }
-        let title = self.ui.for_results().bold(&format!("{number}. {}", scene.title));
+        let title = output::bold(&format!("{number}. {}", scene.title));
         self.tell(Styled::from("\n") + title + format!("\n{}\n", scene.why));
         if let Some(reply) = &scene.reply {
             let file = self.path.join("reply.txt");
@@ -108,7 +106,7 @@ impl Stage<'_> {
 
     /// Waits if a person watches, so that they can read.
     fn pause(&self) -> Result<()> {
-        let is_watched = !self.json && !self.ui.quiet && Stream::Out.is_terminal();
+        let is_watched = !self.json && !output::is_quiet() && Stream::Out.is_terminal();
         let begun = Instant::now();
         while is_watched && begun.elapsed() < PAUSE && !self.stop.is_asked() {
             thread::sleep(Duration::from_millis(10));
@@ -117,7 +115,7 @@ impl Stage<'_> {
     }
 
     fn tell(&self, text: impl Into<Styled>) {
-        if !self.json && !self.ui.quiet {
+        if !self.json && !output::is_quiet() {
             output::prose(text);
         }
     }

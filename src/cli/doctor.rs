@@ -12,7 +12,7 @@ use serde_json::json;
 use super::CliContext;
 use super::arguments::Global;
 use super::locate::{Location, ProjectSource};
-use super::output::{self, Terminal};
+use super::output;
 use crate::atomic::{self, read_regular};
 use crate::clipboard::{ClipboardSetup, NO_DISPLAY};
 use crate::engine::kept_turns;
@@ -57,7 +57,7 @@ fn optional(name: &'static str, result: Result<String, String>) -> Diagnosis {
 
 /// Also checks projects that every other command refuses. The refusal is then one of the rows, and no program that the
 /// settings name is run.
-pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<ExitCode> {
+pub(super) fn doctor(global: &Global) -> crate::error::Result<ExitCode> {
     let mut diagnoses = Vec::new();
     let location = match Location::find(global.project.clone()) {
         Ok(location) => location,
@@ -92,7 +92,7 @@ pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<Exit
         let message = "none here or above; `deaddrop init` sets up this folder";
         diagnoses.push(optional("project", Err(message.to_owned())));
     }
-    let context = CliContext::new(config, global, ui, current_dir, source);
+    let context = CliContext::new(config, global, current_dir, source);
     diagnose(&context, consent.as_ref(), is_refused, &mut diagnoses);
     for Diagnosis { is_ok, optional, name, message } in &diagnoses {
         let row =

@@ -25,7 +25,7 @@ pub(super) fn open(context: &CliContext, path: &Path) -> Result<ExitCode> {
     let editor = editor();
     let program = editor.as_deref().unwrap_or(DESKTOP);
     let shown = context.display(path);
-    context.ui.say(format!("Opening {shown} with {program}"));
+    output::say(format!("Opening {shown} with {program}"));
     start(context, editor.as_deref(), path)?;
     output::print(context.json, json!({ "opened": shown, "with": program }), || &*shown);
     Ok(ExitCode::SUCCESS)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::termios::OptionalActions;
 
 use super::keyboard::{CTRL_C, CTRL_D, KeyInput, Keyboard, KeyboardEvent};
-use super::output::Terminal;
+use super::output;
 use crate::error::{Error, Result};
 use crate::inbox;
 use crate::terminal::{Stream, Styled};
@@ -77,10 +77,10 @@ pub(super) fn can_paste() -> bool {
 ///
 /// # Errors
 /// The terminal fails, or the person pressed Ctrl-C.
-pub(super) fn read_paste(ui: &Terminal) -> Result<Result<String, String>> {
+pub(super) fn read_paste() -> Result<Result<String, String>> {
     let fail = |e: io::Error| Error::io("read the reply from", "the terminal".as_ref(), e);
     let mut keyboard = Keyboard::open(OptionalActions::Now).map_err(fail)?;
-    ui.say("Paste the reply here (then press Ctrl-D, if nothing happens):");
+    output::say("Paste the reply here (then press Ctrl-D, if nothing happens):");
     let bytes = read_until_end(&mut keyboard);
     drop(keyboard);
     match bytes.map_err(fail)? {

@@ -20,34 +20,24 @@ use crate::watch::Stop;
 const TICK: Duration = Duration::from_millis(100);
 /// Operations that end sooner are not shown.
 const SHOW_AFTER: Duration = Duration::from_millis(100);
+/// How often the line is redrawn otherwise, if the terminal's size has changed or the process was stopped.
+const SLOW_TICK: Duration = Duration::from_secs(1);
 /// After this time the line has a spinner, the elapsed time and the last line of output.
 const SPIN_AFTER: Duration = Duration::from_secs(1);
 
-static SCREEN: Mutex<Screen> = Mutex::new(Screen {
-    on: false,
-    color: false,
-    is_prompting: false,
-    line: None,
-    drawn: None,
-    stop: None,
-    has_spinner: false,
-    follows_size: false,
-});
+static SCREEN: Mutex<Screen> =
+    Mutex::new(Screen { on: false, is_prompting: false, line: None, drawn: None, stop: None });
 static CHANGED: Condvar = Condvar::new();
 
 struct Screen {
     /// Whether lines may be drawn in place.
     on: bool,
-    color: bool,
     /// Whether a question is shown that waits for an answer.
     is_prompting: bool,
     line: Option<StatusLine>,
     /// The drawn text, and the terminal's width at that time.
     drawn: Option<(String, usize)>,
     stop: Option<Stop>,
-    /// Whether the threads run that redraw while something runs, and when the terminal's size changes.
-    has_spinner: bool,
-    follows_size: bool,
 }
 
 enum StatusLine {
@@ -62,9 +52,10 @@ enum StatusLine {
 }
 
 /// Draws lines in place from now on.
-pub(super) fn begin(color: bool) {
-    let mut screen = lock();
-    (screen.on, screen.color) = (true, color);
+pub(super) fn begin() {
+    lock().on = true;
+    // Without the thread the line is not updated; that does no harm.
+    drop(thread::Builder::new().name("status line".into()).spawn(redraw));
 }
 
 /// Whether lines are drawn in place: not while a question is shown.
@@ -83,9 +74,7 @@ pub(super) fn print_above(write: impl FnOnce()) {
     let mut screen = lock();
     screen.wipe();
     write();
-    if matches!(screen.line, Some(StatusLine::Waiting(_))) {
-        screen.draw();
-    }
+    screen.draw();
 }
 
 /// Writes a question in place of the line, until [`release`].
@@ -108,11 +97,6 @@ pub(super) fn show_waiting(text: String) {
         return;
     }
     screen.line = Some(StatusLine::Waiting(text));
-    // Start the thread first: a person who sees the line may press Ctrl-Z, and then nothing would redraw it.
-    if !screen.follows_size {
-        screen.follows_size = true;
-        follow_size();
-    }
     screen.draw();
 }
 
@@ -129,10 +113,6 @@ pub(super) fn show_running(name: &str, what: &str, seen: &Arc<LiveOutput>) {
         since: Instant::now(),
         seen: Arc::clone(seen),
     });
-    if !screen.has_spinner {
-        // Without the thread the line is not updated; that does no harm.
-        screen.has_spinner = thread::Builder::new().name("spinner".into()).spawn(tick).is_ok();
-    }
     CHANGED.notify_one();
 }
 
@@ -155,39 +135,20 @@ fn lock() -> MutexGuard<'static, Screen> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Redraws the line while something runs.
-fn tick() {
+/// Redraws the line again and again.
+fn redraw() {
     let mut screen = lock();
     loop {
-        let waited = if matches!(screen.line, Some(StatusLine::Running { .. })) {
-            screen.draw();
-            CHANGED.wait_timeout(screen, TICK).map(|(screen, _)| screen).ok()
-        } else {
-            CHANGED.wait(screen).ok()
-        };
-        match waited {
-            Some(again) => screen = again,
-            None => return,
+        screen.draw();
+        let is_running = matches!(screen.line, Some(StatusLine::Running { .. }));
+        let (tick, begun) = (if is_running { TICK } else { SLOW_TICK }, Instant::now());
+        let Ok((again, _)) = CHANGED.wait_timeout(screen, tick) else { return };
+        screen = again;
+        // The process was stopped, for example by Ctrl-Z, and other processes may have written meanwhile.
+        if begun.elapsed() > tick + SLOW_TICK {
+            screen.drawn = None;
         }
     }
-}
-
-/// Redraws the line when the terminal's size changes, and when the process continues after a Ctrl-Z.
-fn follow_size() {
-    use signal_hook::consts::{SIGCONT, SIGWINCH};
-
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGWINCH, SIGCONT]) else { return };
-    let redraw = move || {
-        for signal in signals.forever() {
-            let mut screen = lock();
-            if signal == SIGCONT {
-                // Other processes may have written meanwhile.
-                screen.drawn = None;
-            }
-            screen.draw();
-        }
-    };
-    drop(thread::Builder::new().name("size".into()).spawn(redraw));
 }
 
 impl Screen {
@@ -210,12 +171,7 @@ impl Screen {
         if self.drawn.as_ref().is_some_and(|(drawn, at)| *drawn == text && *at == width) {
             return;
         }
-        let line = if self.color {
-            Styled::new(Style::new().dimmed(), &text)
-        } else {
-            Styled::from(&text)
-        };
-        self.stop_on_error(&Stream::Err.draw(&line));
+        self.stop_on_error(&Stream::Err.draw(&Styled::new(Style::new().dimmed(), &text)));
         self.drawn = Some((text, width));
     }
 

@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Args, Subcommand};
+use clap::{Args, ColorChoice, Subcommand};
 
 use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
@@ -60,7 +60,6 @@ use arguments::{Cli, Global};
 pub use completion::answer_shell;
 use generate::Generate;
 use locate::{Location, ProjectSource};
-use output::Terminal;
 use progress::ProgressReporter;
 
 /// The exit code if something waits for the person's decision.
@@ -168,7 +167,6 @@ impl SessionOperand {
 struct CliContext {
     config: Config,
     clock: Clock,
-    ui: Terminal,
     json: bool,
     /// Shows the output of a running command.
     live_output: Arc<LiveOutput>,
@@ -190,12 +188,11 @@ impl CliContext {
     fn new(
         config: Config,
         global: &Global,
-        ui: Terminal,
         current_dir: Option<PathBuf>,
         source: ProjectSource,
     ) -> Self {
         let (clock, json) = (Clock(global.now), global.json);
-        Self { config, clock, ui, json, live_output: Arc::default(), current_dir, source }
+        Self { config, clock, json, live_output: Arc::default(), current_dir, source }
     }
 
     /// Opens the project, and reports its problems.
@@ -253,11 +250,11 @@ impl CliContext {
     /// ` (≈ 5,300 tokens)`, for a line about a session's newest outbox. Also warns if the outbox exceeds `max_tokens`, and
     /// about secrets that it withholds.
     fn token_note(&self, session: &Session) -> String {
-        session.withheld.iter().for_each(|withheld| self.ui.warning(withheld));
+        session.withheld.iter().for_each(|withheld| output::warning(withheld));
         let Some(tokens) = session.tokens else { return String::new() };
         let most = self.config.max_tokens;
         if tokens > most {
-            self.ui.warning(&format!(
+            output::warning(&format!(
                 "the next outbox is {}, more than max_tokens = {most}: the task and your words are never left out; shorten them, or set max_tokens to what your chat accepts",
                 tokens::rounded(tokens)
             ));
@@ -280,6 +277,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         arguments.remove(1);
         arguments.push("--help".into());
     }
+    output::use_colors(ColorChoice::Auto);
     let cli = match Cli::read(Cli::named_in(&arguments), arguments) {
         Ok(cli) => cli,
         Err(e) => {
@@ -287,8 +285,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::from(e.use_stderr()) * 2);
         }
     };
-    let (ui, json) = (Terminal::new(&cli.global), cli.global.json);
-    let result = run_command(cli, ui.clone());
+    let json = cli.global.json;
+    output::begin(&cli.global);
+    let result = run_command(cli);
     live::clear();
     match result {
         Ok(code) => code,
@@ -297,7 +296,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
                 if json {
                     output::json_error(&error);
                 } else {
-                    ui.error(&error.to_string());
+                    output::error(&error.to_string());
                 }
             }
             error.exit_code()
@@ -305,11 +304,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn run_command(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
+fn run_command(Cli { global, command }: Cli) -> Result<ExitCode> {
     let json = global.json;
-    let open = |need| open(&global, ui.clone(), need);
+    let open = |need| open(&global, need);
     match command {
-        CliCommand::Init(arguments) => init::init(&arguments, &global, ui),
+        CliCommand::Init(arguments) => init::init(&arguments, &global),
         CliCommand::New(arguments) => serving::new(&open(Need::Begin)?, &arguments),
         CliCommand::Resume(arguments) => serving::resume(&open(Need::Session)?, &arguments),
         CliCommand::Watch(arguments) => serving::watch(&open(Need::Begin)?, &arguments),
@@ -334,14 +333,14 @@ fn run_command(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
         CliCommand::Redo(arguments) => turns::redo(&open(Need::Session)?, &arguments),
         CliCommand::Show(arguments) => show::show(&open(Need::Session)?, &arguments),
         CliCommand::Close(arguments) => sessions::close(&open(Need::Session)?, &arguments),
-        CliCommand::Doctor => doctor::doctor(&global, ui),
-        CliCommand::Config(arguments) => settings::settings(arguments, &global, &ui),
+        CliCommand::Doctor => doctor::doctor(&global),
+        CliCommand::Config(arguments) => settings::settings(arguments, &global),
         CliCommand::Policy(arguments) => policy::policy(&open(Need::Settings)?, &arguments),
         CliCommand::Ops(ops::Ops::Run(arguments)) => {
             let need = if arguments.resumes() { Need::Consent } else { Need::Begin };
             ops::run(&open(need)?, &arguments)
         }
-        CliCommand::Ops(ops::Ops::Validate { file }) => ops::validate(&file, &ui, json),
+        CliCommand::Ops(ops::Ops::Validate { file }) => ops::validate(&file, json),
         CliCommand::Ops(ops::Ops::Schema { message }) => Ok(ops::schema(&message, json)),
         CliCommand::Rpc(arguments) => {
             // Only the flag counts, not deaddrop.toml or the environment.
@@ -355,12 +354,12 @@ fn run_command(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
         CliCommand::Generate(Generate::SystemdUnit { clipboard_flags }) => {
             generate::systemd_unit(&open(Need::Project)?, clipboard_flags)
         }
-        CliCommand::Demo(arguments) => demo::demo(&arguments, &ui, json),
+        CliCommand::Demo(arguments) => demo::demo(&arguments, json),
     }
 }
 
 /// Finds the project, reads its settings, and checks the requirements of a command.
-fn open(global: &Global, ui: Terminal, need: Need) -> Result<CliContext> {
+fn open(global: &Global, need: Need) -> Result<CliContext> {
     let Location { project, current_dir, source } = Location::find(global.project.clone())?;
     let (mut config, mut consent) = Config::load(&project, global.settings.raw()?)?;
     config.check_settings_file()?;
@@ -369,19 +368,19 @@ fn open(global: &Global, ui: Terminal, need: Need) -> Result<CliContext> {
         return Err(Error::no_project(&config.project));
     }
     config.check_registry()?;
-    if need == Need::Begin && locate::is_to_be_set_up(&config, &ui)? {
-        init::set_up(&project, &ui)?;
+    if need == Need::Begin && locate::is_to_be_set_up(&config)? {
+        init::set_up(&project)?;
         (config, consent) = Config::load(&project, global.settings.raw()?)?;
     }
     if need != Need::Settings {
         // Check this first: nobody should be asked about settings that cannot work.
         config.check_workspace()?;
-        settings::require_consent(&config, &consent, &ui)?;
+        settings::require_consent(&config, &consent)?;
     }
     if source == ProjectSource::Ancestor && need == Need::Begin {
-        ui.say(format!("In the project {}:", config.project.display()));
+        output::say(format!("In the project {}:", config.project.display()));
     }
-    let context = CliContext::new(config, global, ui, current_dir, source);
+    let context = CliContext::new(config, global, current_dir, source);
     if need == Need::Session && !context.has_begun() {
         return Err(Error::no_open_session(&context.config.sessions, None));
     }

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::input::TextInput;
-use super::output::{self, Terminal};
+use super::output;
 use super::{CliContext, EXIT_WAITS, ProgressReporter};
 use crate::error::{Error, Result};
 use crate::ipc::Request;
@@ -52,7 +52,7 @@ fn message_kind(text: &str) -> &'static str {
     if is_of_events { "events" } else { "operations" }
 }
 
-pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
+pub(super) fn validate(file: &Path, json: bool) -> Result<ExitCode> {
     let input = TextInput::read(file, "read the message from")?;
     let kind = input.text.as_ref().map_or("operations", |text| message_kind(text));
     let (entries, faults, more) = match &input.text {
@@ -89,7 +89,7 @@ pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCod
     } else {
         faults.iter().for_each(|fault| output::prose(fault.to_string()));
     }
-    ui.say(if is_valid {
+    output::say(if is_valid {
         let entries = count(entries, kind.trim_end_matches('s'));
         format!("valid: an {kind} message with {entries}")
     } else {
@@ -97,7 +97,7 @@ pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCod
     });
     if more > 0 {
         let more = count(more, "more fault");
-        ui.warning(&format!("{more} not shown; correct these first, then validate again"));
+        output::warning(&format!("{more} not shown; correct these first, then validate again"));
     }
     Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -169,7 +169,7 @@ pub(super) fn run(context: &CliContext, arguments: &RunOnce) -> Result<ExitCode>
         // A decision at the terminal continues the run at once.
         if context.ask(&run, &stop)?.is_none() {
             let stem = run.stem();
-            context.ui.say(format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
+            output::say(format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
             return Ok(code);
         }
         request = Request::ResumeRun { stem: run.stem() };

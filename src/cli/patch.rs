@@ -4,7 +4,7 @@
 use similar::udiff::UnifiedHunkHeader;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
-use super::output::Terminal;
+use super::output::{green, red};
 use super::rows::{BAR, pieces};
 use crate::executor::{FileState, PreviewedChange};
 use crate::terminal::Styled;
@@ -240,33 +240,33 @@ fn visible_lines(text: &str) -> String {
 }
 
 /// A diff in rows of this width, each behind the bar. Rows that continue a line begin with `…`.
-pub(super) fn diff_rows(ui: &Terminal, diff: &str, width: usize) -> Vec<Styled> {
+pub(super) fn diff_rows(diff: &str, width: usize) -> Vec<Styled> {
     let room = width - BAR.len() - 2;
     let mut rows = Vec::new();
     for line in visible_lines(diff).trim_end_matches('\n').split('\n') {
         for (n, piece) in pieces(line, room, false).into_iter().enumerate() {
             let piece = if n == 0 { piece } else { format!("…{piece}") };
-            rows.push(Styled::from(BAR) + painted(ui, line, &piece));
+            rows.push(Styled::from(BAR) + painted(line, &piece));
         }
     }
     rows
 }
 
 /// A diff in the colours of `ui`, with all characters visible.
-pub(super) fn coloured(ui: &Terminal, diff: &str) -> Styled {
+pub(super) fn coloured(diff: &str) -> Styled {
     let (shown, mut text) = (visible_lines(diff), Styled::default());
     for (n, line) in shown.trim_end().split('\n').enumerate() {
         text.push(if n == 0 { "" } else { "\n" });
-        text.push(painted(ui, line, line));
+        text.push(painted(line, line));
     }
     text
 }
 
 /// A part of a diff line in the colour of the line.
-fn painted(ui: &Terminal, line: &str, part: &str) -> Styled {
+fn painted(line: &str, part: &str) -> Styled {
     match line.as_bytes().first() {
-        Some(b'+') => ui.green(part),
-        Some(b'-') => ui.red(part),
+        Some(b'+') => green(part),
+        Some(b'-') => red(part),
         _ => part.into(),
     }
 }

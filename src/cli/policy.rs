@@ -97,7 +97,7 @@ fn forget(context: &CliContext, number: Option<usize>) -> Result<()> {
     })?;
     for command in chosen {
         commands.forget(command)?;
-        context.ui.say(format!("You will be asked about {} again.", named(&command.command)));
+        output::say(format!("You will be asked about {} again.", named(&command.command)));
     }
     Ok(())
 }
@@ -120,7 +120,7 @@ fn check(context: &CliContext, in_force: &str, command: &str) -> Result<ExitCode
         whole["unreadable"] = json!(explained.unreadable);
         output::json(&whole);
     } else {
-        let told = context.ui.bold(verb(decision));
+        let told = output::bold(verb(decision));
         output::result(told + format!(" under '{}'{}", policy.name, why(decision)));
         if let Verdict::Deny(denial) = decision
             && let Some(suggestion) = &denial.suggestion

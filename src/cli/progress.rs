@@ -8,7 +8,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use serde_json::{Value, json};
 
-use super::output::{Terminal, indented_below, operation_name, outcome_json, result, turn_json};
+use super::output::{indented_below, operation_name, outcome_json, result, turn_json};
 use super::prompt::{Prompt, PromptAnswer};
 use super::sessions::words_message;
 use super::show::CopyScope;
@@ -86,7 +86,7 @@ impl<'a> ProgressReporter<'a> {
 
     /// Prints a warning.
     pub(super) fn warn(&self, message: &str) {
-        self.context.ui.warning(message);
+        output::warning(message);
         self.emit("warning", || json!({ "message": message }));
     }
 
@@ -138,18 +138,17 @@ impl<'a> ProgressReporter<'a> {
 
     /// Shows the question of a session.
     pub(super) fn show(&self, session: &Session, preview: &QuestionPreview) {
-        let ui = &self.context.ui;
-        if ui.quiet {
-            ui.warning(&format!("your decision is needed: {}", question::summary(session)));
+        if output::is_quiet() {
+            output::warning(&format!("your decision is needed: {}", question::summary(session)));
         } else {
-            ui.say(Styled::from("\n") + question::describe(self.context, ui, session, preview));
+            output::say(Styled::from("\n") + question::describe(self.context, session, preview));
         }
     }
 
     /// Asks the first open question, unless one is being asked already. Without a terminal, drops all.
     fn ask_next(&mut self) {
         let (None, Some(open)) = (&self.prompt, self.open.front()) else { return };
-        self.prompt = Prompt::show(&self.context.ui, &open.line);
+        self.prompt = Prompt::show(&open.line);
         if self.prompt.is_none() {
             self.open.clear();
         }
@@ -164,7 +163,7 @@ impl<'a> ProgressReporter<'a> {
         self.open.retain(is_open);
         if was_asked {
             self.prompt = None;
-            self.context.ui.say("\nIt was decided elsewhere.");
+            output::say("\nIt was decided elsewhere.");
         }
     }
 }
@@ -178,7 +177,7 @@ impl Drop for ProgressReporter<'_> {
 
 impl Observer for ProgressReporter<'_> {
     fn event(&mut self, event: Event<'_>) {
-        let (context, ui) = (self.context, &self.context.ui);
+        let context = self.context;
         match event {
             Event::TurnBegun { session, reply } => {
                 self.turn = Some((session.stem(), session.sequence));
@@ -190,11 +189,11 @@ impl Observer for ProgressReporter<'_> {
             Event::StepDone(outcome) => self.step_done(outcome),
             Event::TurnEnded(turn) => self.turn_ended(turn),
             Event::Warning(warning) => self.warn(warning),
-            Event::Serving => notify_systemd(ui, &NotifyState::Ready),
-            Event::Stopping => notify_systemd(ui, &NotifyState::Stopping),
+            Event::Serving => notify_systemd(&NotifyState::Ready),
+            Event::Stopping => notify_systemd(&NotifyState::Stopping),
             Event::Idle(waiting) => live::show_waiting(waiting_for(context, waiting)),
             Event::ReplyTaken { name, session } => self.reply_taken(name, session),
-            Event::ReplyWaits { name, session } => ui.say(format!(
+            Event::ReplyWaits { name, session } => output::say(format!(
                 "{} waits until you have decided; then session {} continues with it.",
                 visible_name(name),
                 session.id
@@ -214,17 +213,17 @@ impl Observer for ProgressReporter<'_> {
                     "session",
                     || json!({ "session": session.id, "sequence": session.sequence }),
                 );
-                ui.say(format!("Session {} was added.", session.id));
+                output::say(format!("Session {} was added.", session.id));
             }
             Event::SessionClosed { session, removed } => {
                 self.emit("closed", || json!({ "session": session.id, "removed": removed }));
                 let done = if removed { "removed" } else { "closed" };
-                ui.say(format!("Session {} was {done}.", session.id));
+                output::say(format!("Session {} was {done}.", session.id));
             }
             Event::RunEnded(run) => {
                 let waits = run.pending.is_some();
                 let told = if waits { "waits for a decision" } else { "was executed" };
-                ui.say(format!("Run {} {told}.", run.stem()));
+                output::say(format!("Run {} {told}.", run.stem()));
             }
             Event::Clipboard(news) => self.clipboard(news),
         }
@@ -240,7 +239,7 @@ impl Person for ProgressReporter<'_> {
         self.prompt = None;
         match (answer, self.open.pop_front()) {
             (PromptAnswer::EndOfInput, _) | (_, None) => {
-                self.context.ui.say(NO_ANSWER);
+                output::say(NO_ANSWER);
                 Answer::None
             }
             (answer, Some(OpenQuestion { stem, question, .. })) => {
@@ -284,13 +283,12 @@ impl ProgressReporter<'_> {
             live::show_running(name, &what, &self.context.live_output);
         } else if let Operation::Run(run) = operation {
             // Only commands can take long.
-            self.context.ui.say(format!("   ..   {name:<11}  {}", named(&run.command)));
+            output::say(format!("   ..   {name:<11}  {}", named(&run.command)));
         }
     }
 
     fn step_done(&self, outcome: &Outcome) {
         self.context.live_output.clear();
-        let ui = &self.context.ui;
         self.emit("operation", || {
             let mut value = outcome_json(outcome);
             value["mark"] = json!(OutcomeMark::of(outcome));
@@ -299,26 +297,25 @@ impl ProgressReporter<'_> {
         // Warnings about a command, such as changes of protected files, matter even if it succeeded.
         let has_warnings = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
         if outcome.success() && !has_warnings {
-            ui.say(ui.outcome(outcome));
+            output::say(output::outcome(outcome));
         } else {
-            Terminal::print(ui.outcome(outcome));
+            output::message(output::outcome(outcome));
         }
-        if let (Detail::Ran(execution), true) = (&outcome.detail, ui.verbose) {
+        if let (Detail::Ran(execution), true) = (&outcome.detail, output::is_verbose()) {
             let output = tags::output(&execution.output);
             if !output.is_empty() {
-                ui.say(indented_below(&output).trim_start_matches('\n'));
+                output::say(indented_below(&output).trim_start_matches('\n'));
             }
         }
         show_at_work();
     }
 
     fn reply_taken(&self, name: &OsStr, session: &Session) {
-        let ui = &self.context.ui;
         let (name, Session { sequence, id, .. }) = (visible_name(name), session);
         // While serving, separate it from the turns before.
         let gap = if self.serves { "\n" } else { "" };
         let told = format!("{gap}{name}, the reply to outbox {sequence} of session {id}:");
-        ui.say(ui.bold(&told));
+        output::say(output::bold(&told));
     }
 
     fn turn_ended(&mut self, turn: &Turn) {
@@ -334,17 +331,17 @@ impl ProgressReporter<'_> {
             output::json(&turn_json(context, turn));
         }
         if let Some(line) = turn.session.changed.as_deref().and_then(summary::changes_line) {
-            context.ui.say(line);
+            output::say(line);
         }
         match &turn.outbox {
             None if turn.session.is_complete => {
-                context.ui.report_completed(&turn.session, &context.config.secrets);
+                output::report_completed(&turn.session, &context.config.secrets);
             }
             // `question` shows what it asks.
             None => {}
             Some(path) => {
                 let token_note = context.token_note(&turn.session);
-                context.ui.say(format!("Next outbox, to paste into the chat{token_note}:"));
+                output::say(format!("Next outbox, to paste into the chat{token_note}:"));
                 if !context.json {
                     result(context.display(path));
                 }
@@ -352,7 +349,7 @@ impl ProgressReporter<'_> {
         }
         if let (Some(_), Some(open)) = (&self.prompt, self.open.front()) {
             // Repeat the question, which has scrolled away.
-            context.ui.prompt(&open.line);
+            output::prompt(&open.line);
         }
     }
 
@@ -387,7 +384,7 @@ impl ProgressReporter<'_> {
             self.emit("copied", || show::copied_json(self.context, path, done));
         }
         match show::clipboard_message(self.context, news) {
-            Ok(message) => self.context.ui.say(&message),
+            Ok(message) => output::say(&message),
             Err(message) => self.warn(&message),
         }
     }
@@ -395,14 +392,14 @@ impl ProgressReporter<'_> {
     fn words_added(&self, turn: &Turn) {
         self.emit_outbox(turn);
         let path = turn.outbox.as_ref().map(|path| format!(" {}", self.context.display(path)));
-        self.context.ui.say(words_message(self.context, turn) + &path.unwrap_or_default());
+        output::say(words_message(self.context, turn) + &path.unwrap_or_default());
     }
 }
 
 /// Tells systemd, if it started this process, that it is ready or about to stop.
-fn notify_systemd(ui: &Terminal, state: &NotifyState<'_>) {
+fn notify_systemd(state: &NotifyState<'_>) {
     if let Err(e) = sd_notify::notify(std::slice::from_ref(state)) {
-        ui.warning(&format!("systemd's socket (NOTIFY_SOCKET) takes no message: {e}"));
+        output::warning(&format!("systemd's socket (NOTIFY_SOCKET) takes no message: {e}"));
     }
 }
 

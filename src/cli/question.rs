@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::CliContext;
-use super::output::{Terminal, operation_name, preview_json};
+use super::output::{self, operation_name, preview_json};
 use super::patch::{self, diff, diff_rows};
 use super::rows::{behind_bar, cut_squeezed, field, squeeze_blanks, text_width};
 use crate::event::QuestionPreview;
@@ -17,15 +17,16 @@ use crate::text::{count, named, shell_word, visible, visible_line};
 /// Everything that the person should know before the decision: the operation, the reason, and how to decide.
 pub(super) fn describe(
     context: &CliContext,
-    ui: &Terminal,
     session: &Session,
     preview: &QuestionPreview,
 ) -> Styled {
     let Some(question) = session.question() else { return Styled::default() };
     let id = visible_line(&question.id);
     let what = operation_kind(session, question.kind);
-    let mut text =
-        ui.bold(&format!("{} waits for your decision about {id}: {what}", session_label(session)));
+    let mut text = output::bold(&format!(
+        "{} waits for your decision about {id}: {what}",
+        session_label(session)
+    ));
     text.push("\n");
     let width = text_width();
     match session.asked_operation() {
@@ -38,10 +39,10 @@ pub(super) fn describe(
                 push_rows(&mut text, new_content(operation, width));
             }
         }
-        None => text.push(steps(ui, session, preview, width)),
+        None => text.push(steps(session, preview, width)),
     }
     for file in &preview.rewritten {
-        push_rows(&mut text, diff_rows(ui, &diff(file), width));
+        push_rows(&mut text, diff_rows(&diff(file), width));
     }
     let ask = &question.ask;
     let why = format!("{} ({})", visible_line(&ask.reason), ask.policy);
@@ -62,11 +63,11 @@ fn push_rows<T: Into<Styled>>(text: &mut Styled, rows: Vec<T>) {
 }
 
 /// What each step of a reply would do, with complete commands.
-fn steps(ui: &Terminal, session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
+fn steps(session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
     let mut text = Styled::default();
     let steps = session.pending.iter().flat_map(|pending| &pending.steps);
     for (step, outcome) in steps.zip(&preview.outcomes) {
-        push_rows(&mut text, behind_bar(ui.preview(outcome).as_str(), width));
+        push_rows(&mut text, behind_bar(output::preview(outcome).as_str(), width));
         if let Asks::Operation(Operation::Run(run)) = &step.asks {
             text.push(command_rows(run, width));
         }

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::input::TextInput;
 use super::show::{CopyScope, copy_outbox};
-use super::{CliContext, SessionFlag, input};
+use super::{CliContext, SessionFlag, input, output};
 use crate::clipboard::{self, ClipboardBackend, ClipboardSetup};
 use crate::engine::Selection;
 use crate::error::{Error, Result};
@@ -73,7 +73,7 @@ pub(super) fn parse_left_out(given: &str) -> Result<(usize, String), String> {
 
 pub(super) fn next(context: &CliContext, arguments: &Next) -> Result<ExitCode> {
     let (text, name) = match &arguments.from {
-        Some(from) => read(context, Path::new(from))?,
+        Some(from) => read(Path::new(from))?,
         None => from_clipboard(context)?,
     };
     let (code, id) = execute(context, &arguments.flags, GivenReply::Text(text), name, true)?;
@@ -100,7 +100,7 @@ pub(super) fn apply(context: &CliContext, arguments: &ApplyReply) -> Result<Exit
             (GivenReply::InInbox(there), visible_line(&file.to_string_lossy()).into_owned())
         }
         None => {
-            let (text, name) = read(context, file)?;
+            let (text, name) = read(file)?;
             (GivenReply::Text(text), name)
         }
     };
@@ -132,10 +132,10 @@ fn execute(
 }
 
 /// Reads a reply from a file, standard input or a terminal. Returns its text and its name in messages.
-pub(super) fn read(context: &CliContext, file: &Path) -> Result<(String, String)> {
+pub(super) fn read(file: &Path) -> Result<(String, String)> {
     if file == Path::new("-") && input::can_paste() {
         let name = "the terminal";
-        let text = input::read_paste(&context.ui)?;
+        let text = input::read_paste()?;
         return Ok((text.map_err(|why| Error::no_reply(Path::new(name), why))?, name.to_owned()));
     }
     let TextInput { name, text } = TextInput::read(file, "read the reply from")?;
@@ -162,7 +162,7 @@ fn from_clipboard(context: &CliContext) -> Result<(String, String)> {
     let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
     let waits = |backend: ClipboardBackend| {
         if Stream::Err.is_terminal() {
-            context.ui.say(format!("Waiting for the clipboard ({}) …", backend.name()));
+            output::say(format!("Waiting for the clipboard ({}) …", backend.name()));
         }
     };
     match clipboard::read(&ClipboardSetup::current(Programs::of(&context.config)), &waits) {

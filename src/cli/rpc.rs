@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::CliContext;
+use super::{CliContext, output};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::program;
@@ -86,12 +86,12 @@ pub(super) fn rpc(context: &CliContext, arguments: Rpc, has_policy_flag: bool) -
     if root.requested.is_none()
         && let Err(e) = config.claim_dirs([&config.sessions, &config.inbox])
     {
-        context.ui.warning(&format!("{e}. The next start asks whose the folders here are"));
+        output::warning(&format!("{e}. The next start asks whose the folders here are"));
     }
     let _lock = root.requested.is_none().then(|| Lock::take(config)).transpose()?;
     let borrowed: Result<Vec<_>> = projects.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
-    projects.told.iter().for_each(|message| context.ui.warning(message));
+    projects.told.iter().for_each(|message| output::warning(message));
     sandbox::close_to_commands();
     root.make()?;
     let hidden = root.hidden(config, projects.state)?;
@@ -120,7 +120,7 @@ pub(super) fn rpc(context: &CliContext, arguments: Rpc, has_policy_flag: bool) -
         stop: stop.clone(),
     })?;
     if !is_stdio {
-        context.ui.say(&message);
+        output::say(&message);
     }
     let ended = listening.serve(served, &stop);
     drop(scratch_dir);

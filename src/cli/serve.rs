@@ -81,7 +81,7 @@ fn keys(context: &CliContext, command: &KeysCommand) -> Result<ExitCode> {
             if context.json {
                 output::json(&json!({ "name": name, "key": key }));
             } else {
-                context.ui.say("This is the only time that the key is shown:");
+                output::say("This is the only time that the key is shown:");
                 output::result(&key);
             }
         }
@@ -97,7 +97,7 @@ fn keys(context: &CliContext, command: &KeysCommand) -> Result<ExitCode> {
         }
         KeysCommand::Revoke { name } => {
             keys.revoke(name)?;
-            context.ui.say(format!("The key '{name}' is no longer valid."));
+            output::say(format!("The key '{name}' is no longer valid."));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -128,23 +128,25 @@ pub(super) fn serve(
     };
     let server = PageServer::start(arguments.listen, project)?;
     if !server.address.ip().is_loopback() {
-        context.ui.warning("other machines can reach this address, and the connection is not encrypted: anyone who intercepts it can do what you can; use `ssh -L` instead");
+        output::warning(
+            "other machines can reach this address, and the connection is not encrypted: anyone who intercepts it can do what you can; use `ssh -L` instead",
+        );
     }
     if context.json {
         output::json(&json!({ "url": server.url(), "token": server.token }));
     } else {
-        context.ui.say("Serving the page; open it in your browser (Ctrl-C stops):");
+        output::say("Serving the page; open it in your browser (Ctrl-C stops):");
         output::result(server.url());
     }
     let opened = arguments.open.then(|| editor::open_browser(context, &server.url()));
     if let Some(Err(e)) = &opened {
-        context.ui.warning(&e.to_string());
+        output::warning(&e.to_string());
     }
     for session in engine.store.open_sessions()? {
         match engine.check_workspace(&session) {
             Ok(()) if session.pending.is_none() => drop(engine.restore_outbox(&session)?),
             Ok(()) => {}
-            Err(e) => context.ui.warning(&e.to_string()),
+            Err(e) => output::warning(&e.to_string()),
         }
     }
     let mut reporter =
@@ -161,6 +163,6 @@ pub(super) fn serve(
     drop(reporter);
     server.stop();
     ended?;
-    context.ui.say("Stopped. `deaddrop serve` continues.");
+    output::say("Stopped. `deaddrop serve` continues.");
     Err(Error::interrupted())
 }

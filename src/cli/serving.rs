@@ -114,7 +114,7 @@ pub(super) fn new(context: &CliContext, arguments: &New) -> Result<ExitCode> {
     let Some(mut engine) = opened.map_err(&mut keep)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    let unconfined = may_run_unconfined(context, &engine);
+    let unconfined = may_run_unconfined(&engine);
     let turn = engine.begin_session(&new, unconfined).map_err(&mut keep)?;
     announce(context, &turn, "begins")?;
     if arguments.no_watch {
@@ -138,7 +138,7 @@ fn open_or_hand_over(
         Opened::HandedOver(done) => done.turn,
     };
     announce(context, &turn, verb)?;
-    context.ui.say("The running deaddrop will execute the replies.");
+    output::say("The running deaddrop will execute the replies.");
     clipboard_flags.copy_once(context, &turn.session)?;
     Ok(None)
 }
@@ -188,7 +188,7 @@ pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCod
             // Opening the project finished an interrupted turn, and its session was the last open one.
             Err(e) if e.is_no_open_session() && !engine.recovery_messages.is_empty() => {
                 ProgressReporter::serving_once(context).report_opening(&engine);
-                context.ui.say("Nothing more is open.");
+                output::say("Nothing more is open.");
                 return Ok(ExitCode::SUCCESS);
             }
             newest => newest?,
@@ -209,7 +209,7 @@ pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCod
         None if session.pending.is_some() => {}
         None => {
             if engine.restore_outbox(&session)? {
-                context.ui.say("Its outbox was missing, and has been written again.");
+                output::say("Its outbox was missing, and has been written again.");
             }
         }
     }
@@ -244,14 +244,14 @@ pub(super) fn watch(context: &CliContext, arguments: &WatchAll) -> Result<ExitCo
     let mut engine = context.open(stop.clone())?;
     for session in engine.store.open_sessions()? {
         if let Err(e) = engine.check_workspace(&session) {
-            context.ui.warning(&e.to_string());
+            output::warning(&e.to_string());
             continue;
         }
         let waits = session.pending.is_some();
         if !waits {
             engine.restore_outbox(&session)?;
         }
-        context.ui.say(format!("Session {}: {}", session.id, first_line(&session.task)));
+        output::say(format!("Session {}: {}", session.id, first_line(&session.task)));
         let outbox = (!waits).then(|| engine.outbox_path(&session));
         print_outbox(context, &Turn { session, outbox });
     }
@@ -266,13 +266,13 @@ fn serve(
     stop: &Stop,
 ) -> Result<ExitCode> {
     if let Some(guest) = engine.guest_label() {
-        context.ui.say(format!("Everything is executed in the guest '{guest}'."));
+        output::say(format!("Everything is executed in the guest '{guest}'."));
     }
     let mut reporter = ProgressReporter::serving(context);
     live::stop_drawing_on(stop);
     if !live::is_on() {
         let inbox = context.display(engine.inbox.folder());
-        context.ui.say(format!(
+        output::say(format!(
             "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` continues)"
         ));
     }
@@ -282,7 +282,7 @@ fn serve(
     } else {
         // If a line was drawn in place, its removal also removed the `^C`.
         let line = if live::is_on() { "" } else { "\n" };
-        context.ui.say(format!("{line}Stopped. `deaddrop resume` continues."));
+        output::say(format!("{line}Stopped. `deaddrop resume` continues."));
         Err(Error::interrupted())
     }
 }
@@ -300,10 +300,12 @@ fn report_contents(context: &CliContext, outbox: &Path) {
     let named = [("shows", &shown), ("outlines", &outlined)];
     for (verb, files) in named.into_iter().filter(|(_, files)| !files.is_empty()) {
         let named = first_of(files, MAX_NAMES, files.len());
-        context.ui.say(format!("It {verb} {}: {named}", count(files.len(), "file")));
+        output::say(format!("It {verb} {}: {named}", count(files.len(), "file")));
     }
     if !outlined.is_empty() {
-        context.ui.say("Missing something? `deaddrop new --include PATTERN` shows more files, and context_tokens sets the room.");
+        output::say(
+            "Missing something? `deaddrop new --include PATTERN` shows more files, and context_tokens sets the room.",
+        );
     }
 }
 
@@ -322,7 +324,7 @@ fn print_outbox(context: &CliContext, turn: &Turn) {
 fn announce(context: &CliContext, turn: &Turn, verb: &str) -> Result<()> {
     let id = &turn.session.id;
     let task = first_line(&turn.session.task);
-    context.ui.say(context.ui.bold(&format!("Session {id} {verb}: {task}")));
+    output::say(output::bold(&format!("Session {id} {verb}: {task}")));
     if let Some(path) = &turn.outbox {
         let (sessions, damaged) = SessionStore::new(&context.config.sessions).list()?;
         let open = sessions.iter().filter(|session| !session.is_complete).count() + damaged.len();
@@ -333,7 +335,7 @@ fn announce(context: &CliContext, turn: &Turn, verb: &str) -> Result<()> {
         if turn.session.sequence == 1 {
             report_contents(context, path);
         }
-        context.ui.say(format!(
+        output::say(format!(
             "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
             context.token_note(&turn.session),
             context.display(&context.config.inbox)
@@ -344,7 +346,7 @@ fn announce(context: &CliContext, turn: &Turn, verb: &str) -> Result<()> {
 }
 
 /// Without a sandbox, asks whether commands may run unconfined. Without a terminal or an answer, they may not.
-fn may_run_unconfined(context: &CliContext, engine: &Engine) -> bool {
+fn may_run_unconfined(engine: &Engine) -> bool {
     // The guest's owner decides about its commands.
     if engine.guest_label().is_some() {
         return false;
@@ -353,15 +355,14 @@ fn may_run_unconfined(context: &CliContext, engine: &Engine) -> bool {
     if confinement.tier != Tier::None {
         return false;
     }
-    let ui = &context.ui;
-    ui.warning("this machine has no sandbox, so commands in replies are refused");
+    output::warning("this machine has no sandbox, so commands in replies are refused");
     for reason in confinement.why() {
-        ui.say(format!("  {}", visible_line(&reason)));
+        output::say(format!("  {}", visible_line(&reason)));
     }
-    let yes = ui.confirm(
+    let yes = output::confirm(
         "Run the commands of this session with your rights? They could read and change your files and use the network [y/N] ",
     ) == Some(true);
-    ui.say(if yes {
+    output::say(if yes {
         "Commands of this session run with your rights. Check each reply with `deaddrop check` before you save it."
     } else {
         "Commands stay refused; replies can still change files. `deaddrop doctor` suggests fixes; --sandbox off allows commands."

@@ -87,13 +87,13 @@ fn list(context: &CliContext) -> Result<ExitCode> {
             ProjectSource::Missing => "There is no project here or above",
             ProjectSource::Direct | ProjectSource::Ancestor => "There are no sessions here yet",
         };
-        context.ui.say(format!("{what}; `deaddrop new \"your task\"` starts one."));
+        output::say(format!("{what}; `deaddrop new \"your task\"` starts one."));
     }
     if !context.json {
         held_replies(context).into_iter().for_each(output::prose);
     }
     for error in &damaged {
-        context.ui.error(&error.to_string());
+        output::error(&error.to_string());
     }
     Ok(if damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -143,11 +143,10 @@ pub(super) fn status(context: &CliContext, arguments: &ShowStatus) -> Result<Exi
     if let Some(summary) = &session.summary {
         row("Summary", &first_line(summary));
     }
-    let ui = context.ui.for_results();
     let outcomes = output::outcomes(&session);
     if !outcomes.is_empty() {
         output::prose("Last reply:");
-        outcomes.iter().for_each(|outcome| output::prose(ui.outcome(outcome)));
+        outcomes.iter().for_each(|outcome| output::prose(output::outcome(outcome)));
     }
     // The words may have been added after the outbox was pasted.
     session.words_added().iter().for_each(|words| row("Added", &first_line(words)));
@@ -155,7 +154,7 @@ pub(super) fn status(context: &CliContext, arguments: &ShowStatus) -> Result<Exi
     held_replies(context).into_iter().for_each(output::prose);
     if session.question().is_some() {
         let preview = context.preview_question(&session);
-        output::prose(question::describe(context, &ui, &session, &preview));
+        output::prose(question::describe(context, &session, &preview));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -222,7 +221,7 @@ pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
     let files = |sequence| changed_files(diffs.as_ref().map_err(Clone::clone)?, sequence);
     let waiting = waiting_entry(&session);
     if entries.is_empty() && waiting.is_none() {
-        context.ui.say(format!("No reply to session {} has been executed yet.", session.stem()));
+        output::say(format!("No reply to session {} has been executed yet.", session.stem()));
     }
     for entry in entries.iter().chain(&waiting) {
         let waits = waiting.as_ref().is_some_and(|waiting| waiting.sequence == entry.sequence);
@@ -234,7 +233,7 @@ pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
             if let Some(left) = &left {
                 value["leftIgnored"] = json!(left);
             }
-            if context.ui.verbose {
+            if output::is_verbose() {
                 value["files"] = json!(files(entry.sequence).ok());
             }
             if waits {
@@ -265,7 +264,7 @@ pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
             line.push_str(&format!(" so far, {}", status()));
         }
         output::prose(format!("{line}  ({})", visible_line(reply)));
-        if context.ui.verbose {
+        if output::is_verbose() {
             match files(*sequence) {
                 Ok(files) => {
                     files.iter().for_each(|file| output::result(format!("        {file}")));
@@ -307,7 +306,7 @@ pub(super) fn say(context: &CliContext, arguments: &Say) -> Result<ExitCode> {
         value["saysIt"] = turn.outbox.is_some().into();
         output::json(&value);
     }
-    context.ui.say(words_message(context, &turn));
+    output::say(words_message(context, &turn));
     if let (Some(path), false) = (&turn.outbox, context.json) {
         output::result(context.display(path));
     }
@@ -329,7 +328,7 @@ pub(super) fn close(context: &CliContext, arguments: &Close) -> Result<ExitCode>
         output::json(&to_json(context, &turn.session));
     }
     let done = if arguments.delete { "is removed" } else { "is closed" };
-    context.ui.say(format!("Session {id} {done}."));
+    output::say(format!("Session {id} {done}."));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -362,7 +361,7 @@ pub(super) fn named_or_newest(context: &CliContext, flag: &SessionFlag) -> Resul
     let open = || sessions.iter().filter(|session| !session.is_complete);
     let newest = open().next().or(sessions.first());
     if let (Some(newest), 2..) = (newest, open().count()) {
-        context.ui.say(format!(
+        output::say(format!(
             "{} sessions are open; this is about the newest, {} (`deaddrop status` lists them)",
             open().count(),
             newest.id

@@ -72,7 +72,7 @@ pub(super) fn show(context: &CliContext, arguments: &Show) -> Result<ExitCode> {
         }
         if is_answered {
             let why = if session.is_complete { "is complete" } else { "waits for your decision" };
-            context.ui.warning(&format!(
+            output::warning(&format!(
                 "session {} {why}: its newest outbox has been answered",
                 session.id
             ));
@@ -90,12 +90,12 @@ pub(super) fn show(context: &CliContext, arguments: &Show) -> Result<ExitCode> {
             }
             None => "the next one follows when its turn is done".to_owned(),
         };
-        context.ui.say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
+        output::say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
     }
     let cut = arguments.part.map(|asked| select_part(context, &text, asked)).transpose()?;
     if let Some(OutboxPart { text, part, of }) = &cut {
         let characters = count(parts::length(text), "character");
-        context.ui.say(match of {
+        output::say(match of {
             1 => format!("The whole outbox, {characters}: it needs no parts."),
             _ => format!("Part {part} of {of}, {characters}."),
         });
@@ -215,11 +215,11 @@ pub(super) fn copy_outbox(
         ),
     };
     match &done {
-        Ok(backend) => context.ui.say(on_clipboard(&what, *backend)),
+        Ok(backend) => output::say(on_clipboard(&what, *backend)),
         Err(why) => {
-            context.ui.warning(&not_copied(why));
+            output::warning(&not_copied(why));
             let part = if of > 1 { format!(" --part {part}/{of}") } else { String::new() };
-            context.ui.say(format!(
+            output::say(format!(
                 "{what}: `deaddrop show {sequence} --session {id}{brief}{part}` prints it; the whole outbox is {}",
                 context.display(&path)
             ));
@@ -228,13 +228,13 @@ pub(super) fn copy_outbox(
     match next {
         _ if is_served => {}
         Some(next) => {
-            context.ui.say(format!("Send it, then part {} of {of}: {next}", part + 1));
+            output::say(format!("Send it, then part {} of {of}: {next}", part + 1));
         }
         None => {
             // A terminal's clipboard cannot be read, so the reply must be pasted.
             let reads = done.as_ref().is_ok_and(|backend| !backend.is_unconfirmed());
             let from = if reads { "" } else { " -" };
-            context.ui.say(format!(
+            output::say(format!(
                 "Paste it into the chat, copy the reply, then run: deaddrop next{from}"
             ));
         }

@@ -50,8 +50,7 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
     let turns = TurnDiffs::read(&context.config, &session)?;
     let shown = turns.diff(which.unwrap_or(TurnSpan::Last))?;
     let (told, ignored) = (shown.summary(), shown.ignored());
-    let ui = context.ui.for_results();
-    let is_piped = context.ui.results_are_piped();
+    let is_piped = output::results_are_piped();
     for change in &shown.changes {
         if !context.json && arguments.stat {
             continue;
@@ -85,7 +84,7 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
             output::data(&[comments(change).as_bytes(), &patch].concat());
         } else {
             let text = comments(change) + &readable(&patch) + &sizes;
-            output::result(coloured(&ui, &text));
+            output::result(coloured(&text));
         }
     }
     if context.json {
@@ -107,7 +106,7 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
         (None, false) => String::new(),
     };
     if !message.is_empty() {
-        context.ui.say(message);
+        output::say(message);
     }
     if arguments.stat {
         summary::change_lines(&told).iter().for_each(output::result);
