@@ -15,7 +15,7 @@ use super::{CliContext, EXIT_WAITS, ProgressReporter};
 use crate::error::{Error, Result};
 use crate::ipc::Request;
 use crate::protocol::operations::{
-    EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, Status, parse_events_message,
+    EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, SchemaFaults, Status, parse_events_message,
     parse_operations_message,
 };
 use crate::protocol::{Mistake, Step, read_run};
@@ -55,33 +55,20 @@ fn message_kind(text: &str) -> &'static str {
 pub(super) fn validate(file: &Path, json: bool) -> Result<ExitCode> {
     let input = TextInput::read(file, "read the message from")?;
     let kind = input.text.as_ref().map_or("operations", |text| message_kind(text));
-    let (entries, faults, more) = match &input.text {
+    let read = match &input.text {
+        Ok(text) if kind == "events" => parse_events_message(text).map(|read| read.events.len()),
+        Ok(text) => parse_operations_message(text).map(|read| read.len()),
         Err(why) => {
             let form = format!("a message as UTF-8 text, of at most {} bytes", inbox::SIZE_LIMIT);
-            let fault = SchemaFault { path: "$".to_owned(), problem: why.to_owned(), form };
-            (0, vec![fault], 0)
-        }
-        Ok(text) => {
-            let read = if kind == "events" {
-                parse_events_message(text).map(|read| read.events.len())
-            } else {
-                parse_operations_message(text).map(|read| read.len())
-            };
-            match read {
-                Ok(entries) => (entries, Vec::new(), 0),
-                Err(found) => {
-                    let told: Vec<SchemaFault> = found.iter().cloned().collect();
-                    let more = found.count() - told.len();
-                    (0, told, more)
-                }
-            }
+            Err(SchemaFaults::one("$", why.as_str(), form))
         }
     };
+    let (entries, found) = read.map_or_else(|found| (0, found), |n| (n, SchemaFaults::default()));
+    let faults: Vec<&SchemaFault> = found.iter().collect();
+    let more = found.count() - faults.len();
     let is_valid = faults.is_empty();
     if json {
-        let fault = |SchemaFault { path, problem, form }: &SchemaFault| json!({ "path": path, "problem": problem, "form": form });
-        let told: Vec<_> = faults.iter().map(fault).collect();
-        let mut value = json!({ "valid": is_valid, "kind": kind, "faults": told });
+        let mut value = json!({ "valid": is_valid, "kind": kind, "faults": faults });
         if more > 0 {
             value["more"] = more.into();
         }

@@ -1,8 +1,7 @@
 //! Changes of files and links as patches: byte for byte as git writes them, so that `git apply -R` and `patch -R -p1`
 //! accept them, and in a form for a person.
 
-use similar::udiff::UnifiedHunkHeader;
-use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
+use similar::TextDiff;
 
 use super::output::{green, red};
 use super::rows::{BAR, pieces};
@@ -27,12 +26,12 @@ const MISSING_ID: &str = "0000000";
 pub(super) struct Side {
     /// Its contents; for a link, its target.
     pub(super) bytes: Vec<u8>,
-    pub(super) kind: EntryKind,
+    pub(super) kind: GitKind,
 }
 
 /// What git distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EntryKind {
+pub(super) enum GitKind {
     File { executable: bool },
     Link,
 }
@@ -41,16 +40,16 @@ impl Side {
     /// None if the contents are not kept.
     pub(super) fn of(standing: FileState, executable: bool) -> Option<Self> {
         match standing {
-            FileState::File(bytes) => Some(Self { bytes, kind: EntryKind::File { executable } }),
+            FileState::File(bytes) => Some(Self { bytes, kind: GitKind::File { executable } }),
             FileState::Link(target) => {
-                Some(Self { bytes: unescaped(&target).into_encoded_bytes(), kind: EntryKind::Link })
+                Some(Self { bytes: unescaped(&target).into_encoded_bytes(), kind: GitKind::Link })
             }
             FileState::Large => None,
         }
     }
 }
 
-impl EntryKind {
+impl GitKind {
     /// Its mode in git.
     fn mode(self) -> &'static str {
         match self {
@@ -70,9 +69,7 @@ pub(super) fn is_binary(bytes: &[u8]) -> bool {
 pub(super) fn patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
     match (before, after) {
         // git writes two patches if a file becomes a link or the reverse.
-        (Some(old), Some(new))
-            if (old.kind == EntryKind::Link) != (new.kind == EntryKind::Link) =>
-        {
+        (Some(old), Some(new)) if (old.kind == GitKind::Link) != (new.kind == GitKind::Link) => {
             [entry_patch(path, before, None), entry_patch(path, None, after)].concat()
         }
         _ => entry_patch(path, before, after),
@@ -99,7 +96,7 @@ fn entry_patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<
         // Without the second line, some versions of git (such as 2.47) restore it as an ordinary file.
         (Some(old), None) => format!("deleted file mode {old}\nnew mode {old}\n"),
         // The contents do not show that it is a link.
-        (Some(old), Some(new)) if old != new || new == EntryKind::Link.mode() => {
+        (Some(old), Some(new)) if old != new || new == GitKind::Link.mode() => {
             format!("old mode {old}\nnew mode {new}\n")
         }
         _ => String::new(),
@@ -129,7 +126,10 @@ fn entry_patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<
         let end: &[u8] = if name.contains(&b' ') { b"\t\n" } else { b"\n" };
         out.extend([sign.as_bytes(), &*name, end].concat());
     }
-    out.extend(hunks(&lines(old), &lines(new)));
+    let (old, new) = (lines(old), lines(new));
+    let diff = TextDiff::configure().newline_terminated(true).diff_slices(&old, &new);
+    // Writing to memory cannot fail.
+    let _ = diff.unified_diff().context_radius(CONTEXT_LINES).to_writer(&mut out);
     out
 }
 
@@ -140,30 +140,6 @@ fn bytes(side: Option<&Side>) -> &[u8] {
 /// The lines of a file, each with its line feed. Only a line feed ends a line.
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
-}
-
-fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for ops in group_diff_ops(capture_diff_slices(Algorithm::Myers, old, new), CONTEXT_LINES) {
-        out.extend(format!("{}\n", UnifiedHunkHeader::new(&ops)).into_bytes());
-        for op in &ops {
-            if let DiffOp::Equal { .. } = op {
-                old[op.old_range()].iter().for_each(|line| push_line(&mut out, b' ', line));
-                continue;
-            }
-            old[op.old_range()].iter().for_each(|line| push_line(&mut out, b'-', line));
-            new[op.new_range()].iter().for_each(|line| push_line(&mut out, b'+', line));
-        }
-    }
-    out
-}
-
-fn push_line(out: &mut Vec<u8>, sign: u8, line: &[u8]) {
-    out.push(sign);
-    out.extend_from_slice(line);
-    if !line.ends_with(b"\n") {
-        out.extend_from_slice(b"\n\\ No newline at end of file\n");
-    }
 }
 
 /// A name behind the prefix of its side, quoted as git does.
@@ -277,17 +253,16 @@ mod tests {
 
     fn patch_of(
         path: &str,
-        before: Option<(&str, EntryKind)>,
-        after: Option<(&str, EntryKind)>,
+        before: Option<(&str, GitKind)>,
+        after: Option<(&str, GitKind)>,
     ) -> String {
-        let side =
-            |(bytes, kind): (&str, EntryKind)| Side { bytes: bytes.as_bytes().to_vec(), kind };
+        let side = |(bytes, kind): (&str, GitKind)| Side { bytes: bytes.as_bytes().to_vec(), kind };
         let (before, after) = (before.map(side), after.map(side));
         String::from_utf8(patch(path.as_bytes(), before.as_ref(), after.as_ref())).unwrap()
     }
 
-    const FILE: EntryKind = EntryKind::File { executable: false };
-    const PROGRAM: EntryKind = EntryKind::File { executable: true };
+    const FILE: GitKind = GitKind::File { executable: false };
+    const PROGRAM: GitKind = GitKind::File { executable: true };
 
     #[test]
     fn what_git_would_write_is_written() {
@@ -304,14 +279,14 @@ mod tests {
             "diff --git \"a/x y\" \"b/x y\"\ndeleted file mode 100644\n--- a/x y\t\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"
         );
         assert_eq!(
-            patch_of("é\t\"", None, Some(("to", EntryKind::Link))),
+            patch_of("é\t\"", None, Some(("to", GitKind::Link))),
             "diff --git \"a/\\303\\251\\t\\\"\" \"b/\\303\\251\\t\\\"\"\nnew file mode 120000\n--- /dev/null\n+++ \"b/\\303\\251\\t\\\"\"\n@@ -0,0 +1 @@\n+to\n\\ No newline at end of file\n"
         );
         assert_eq!(
             patch_of("b", Some(("\0", FILE)), None),
             "diff --git a/b b/b\ndeleted file mode 100644\nBinary files a/b and /dev/null differ\n"
         );
-        let kinds = patch_of("k", Some(("f\n", FILE)), Some(("to", EntryKind::Link)));
+        let kinds = patch_of("k", Some(("f\n", FILE)), Some(("to", GitKind::Link)));
         assert!(kinds.contains("deleted file mode 100644\n"), "{kinds}");
         assert!(kinds.contains("new file mode 120000\n"), "{kinds}");
         assert_eq!(patch_of("a", Some(("1", FILE)), Some(("1", FILE))), "");

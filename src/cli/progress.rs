@@ -63,10 +63,10 @@ impl<'a> ProgressReporter<'a> {
         Self { context, asks: false, serves: false, turn: None, open, prompt: None, page: None }
     }
 
-    /// For serving: also asks questions if there is a terminal, and prints events with `--json`.
-    pub(super) fn serving(context: &'a CliContext) -> Self {
-        let mut reporter = Self::serving_once(context);
-        reporter.asks = !context.json;
+    /// For serving: also prints events with `--json` and, if it `asks`, asks questions if there is a terminal.
+    pub(super) fn serving(context: &'a CliContext, asks: bool) -> Self {
+        let mut reporter = Self::new(context);
+        (reporter.serves, reporter.asks) = (true, asks && !context.json);
         reporter
     }
 
@@ -75,13 +75,6 @@ impl<'a> ProgressReporter<'a> {
     pub(super) fn for_page(mut self, page: PageSender) -> Self {
         self.page = Some(page);
         self
-    }
-
-    /// The same without questions.
-    pub(super) fn serving_once(context: &'a CliContext) -> Self {
-        let mut reporter = Self::new(context);
-        reporter.serves = true;
-        reporter
     }
 
     /// Prints a warning.

@@ -149,8 +149,8 @@ pub(super) fn serve(
             Err(e) => output::warning(&e.to_string()),
         }
     }
-    let mut reporter =
-        ProgressReporter::serving(context).for_page(Box::new(move |event| events.send(event)));
+    let mut reporter = ProgressReporter::serving(context, true)
+        .for_page(Box::new(move |event| events.send(event)));
     live::stop_drawing_on(&stop);
     reporter.report_opening(&engine);
     let ended = loop {

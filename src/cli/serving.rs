@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use super::input::TextInput;
 use super::show::ClipboardFlags;
 use super::{
-    CliContext, EXIT_WAITS, Opened, ProgressReporter, SessionOperand, editor, live, output,
+    CliContext, EXIT_WAITS, Opened, ProgressReporter, SessionOperand, editor, live, output, rows,
 };
 use crate::atomic;
 use crate::context::check_pattern;
@@ -163,31 +163,24 @@ fn preview(context: &CliContext, new: NewSession, stop: &Stop) -> Result<ExitCod
 pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let named = context.session_id(&arguments.session.flag())?;
-    let mut engine = match &arguments.reopen {
-        None => context.open(stop.clone())?,
-        Some(text) => {
-            let session = named.clone().ok_or_else(|| Error::usage(
-                "--reopen needs the session's id, as in `deaddrop resume a1b2c3d4 --reopen \"Now add division\"`; `deaddrop status` lists the sessions",
-            ))?;
-            let request = Request::Reopen { session, text: text.clone() };
-            match open_or_hand_over(
-                context,
-                &request,
-                "continues",
-                arguments.clipboard_flags,
-                &stop,
-            )? {
-                Some(engine) => engine,
-                None => return Ok(ExitCode::SUCCESS),
-            }
-        }
+    let reopening = arguments.reopen.as_ref().map(|text| match named.clone() {
+        Some(session) => Ok(Request::Reopen { session, text: text.clone() }),
+        None => Err(Error::usage(
+            "--reopen needs the session's id, as in `deaddrop resume a1b2c3d4 --reopen \"Now add division\"`; `deaddrop status` lists the sessions",
+        )),
+    });
+    let flags = arguments.clipboard_flags;
+    let opened = match reopening.transpose()? {
+        None => Some(context.open(stop.clone())?),
+        Some(request) => open_or_hand_over(context, &request, "continues", flags, &stop)?,
     };
+    let Some(mut engine) = opened else { return Ok(ExitCode::SUCCESS) };
     let mut session = match named {
         Some(id) => engine.store.load(&id)?,
         None => match newest_open(context, &engine) {
             // Opening the project finished an interrupted turn, and its session was the last open one.
             Err(e) if e.is_no_open_session() && !engine.recovery_messages.is_empty() => {
-                ProgressReporter::serving_once(context).report_opening(&engine);
+                ProgressReporter::serving(context, false).report_opening(&engine);
                 output::say("Nothing more is open.");
                 return Ok(ExitCode::SUCCESS);
             }
@@ -203,22 +196,18 @@ pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCod
     }
     match &arguments.reopen {
         Some(text) => session = engine.reopen(&session.id, text)?.session,
-        None if session.is_complete => {
-            return Err(Error::complete(&session.id));
+        None if session.is_complete => return Err(Error::complete(&session.id)),
+        None if session.pending.is_none() && engine.restore_outbox(&session)? => {
+            output::say("Its outbox was missing, and has been written again.");
         }
-        None if session.pending.is_some() => {}
-        None => {
-            if engine.restore_outbox(&session)? {
-                output::say("Its outbox was missing, and has been written again.");
-            }
-        }
+        None => {}
     }
     // If it waits for a decision, its outbox has been answered and must not be pasted again.
     let outbox = session.pending.is_none().then(|| engine.outbox_path(&session));
     let id = session.id.clone();
     announce(context, &Turn { session, outbox }, "continues")?;
     if arguments.no_watch {
-        let mut reporter = ProgressReporter::serving_once(context);
+        let mut reporter = ProgressReporter::serving(context, false);
         reporter.report_opening(&engine);
         daemon::serve_once(&mut engine, &Serve::One(id.clone()), &stop, &mut reporter)?;
         drop(reporter);
@@ -227,16 +216,14 @@ pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCod
         drop(engine);
         return match session.question() {
             _ if stop.is_asked() => Err(Error::interrupted()),
-            None => {
-                arguments.clipboard_flags.copy_once(context, &session).map(|()| ExitCode::SUCCESS)
-            }
+            None => flags.copy_once(context, &session).map(|()| ExitCode::SUCCESS),
             Some(_) => match context.ask(&session, &stop)? {
                 Some(turn) => context.conclude(turn, true, &stop),
                 None => Ok(ExitCode::from(EXIT_WAITS)),
             },
         };
     }
-    serve(context, &mut engine, &Serve::One(id), arguments.clipboard_flags, &stop)
+    serve(context, &mut engine, &Serve::One(id), flags, &stop)
 }
 
 pub(super) fn watch(context: &CliContext, arguments: &WatchAll) -> Result<ExitCode> {
@@ -268,7 +255,7 @@ fn serve(
     if let Some(guest) = engine.guest_label() {
         output::say(format!("Everything is executed in the guest '{guest}'."));
     }
-    let mut reporter = ProgressReporter::serving(context);
+    let mut reporter = ProgressReporter::serving(context, true);
     live::stop_drawing_on(stop);
     if !live::is_on() {
         let inbox = context.display(engine.inbox.folder());
@@ -294,7 +281,7 @@ const MOVED_NOTE: &str = "The session continues in another folder than before. L
 const MAX_NAMES: usize = 6;
 
 /// Reports which files the first outbox shows and outlines, and how to add more.
-fn report_contents(context: &CliContext, outbox: &Path) {
+fn report_contents(outbox: &Path) {
     let text = fs::read_to_string(outbox).unwrap_or_default();
     let [shown, outlined] = outbox::files_of_first(&text);
     let named = [("shows", &shown), ("outlines", &outlined)];
@@ -333,7 +320,7 @@ fn announce(context: &CliContext, turn: &Turn, verb: &str) -> Result<()> {
             _ => format!("{id}_reply.txt (other sessions are open, so its name says which)"),
         };
         if turn.session.sequence == 1 {
-            report_contents(context, path);
+            report_contents(path);
         }
         output::say(format!(
             "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
@@ -429,12 +416,8 @@ fn offer(context: &CliContext, arguments: &New) -> Result<Option<FilePatterns>> 
 
 /// The first line of a task, shortened and visible.
 pub(super) fn first_line(task: &str) -> String {
-    let task = task.trim();
-    let line = visible_line(task.lines().next().unwrap_or_default()).into_owned();
-    let more = task.lines().count() > 1;
-    match line.char_indices().nth(70) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None if more => format!("{line} …"),
-        None => line,
+    match task.trim().split_once('\n') {
+        Some((first, _)) => rows::cut_end(&format!("{} …", first.trim_end()), 71),
+        None => rows::cut_end(task.trim(), 71),
     }
 }

@@ -94,19 +94,15 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
         (first, last) if first == last => format!("Turn {last}"),
         (first, last) => format!("Turns {first} to {last}"),
     };
-    let ignored = ignored.map(|ignored| ignored.describe());
-    let message = match (ignored, shown.changes.is_empty()) {
-        (Some(ignored), true) => {
-            format!("{turns} changed only ignored files, which are not kept: {ignored}")
-        }
+    match (ignored.map(|ignored| ignored.describe()), shown.changes.is_empty()) {
+        (Some(ignored), true) => output::say(format!(
+            "{turns} changed only ignored files, which are not kept: {ignored}"
+        )),
         (Some(ignored), false) => {
-            format!("Ignored files changed too, and are not kept: {ignored}")
+            output::say(format!("Ignored files changed too, and are not kept: {ignored}"));
         }
-        (None, true) => format!("{turns} changed no file."),
-        (None, false) => String::new(),
-    };
-    if !message.is_empty() {
-        output::say(message);
+        (None, true) => output::say(format!("{turns} changed no file.")),
+        (None, false) => {}
     }
     if arguments.stat {
         summary::change_lines(&told).iter().for_each(output::result);
