@@ -48,14 +48,14 @@ pub(super) fn check(context: &CliContext, arguments: &Check) -> Result<ExitCode>
     let mut failed = 0;
     for (n, file) in files.iter().enumerate() {
         let named = visible_line(&file.to_string_lossy()).into_owned();
-        if files.len() > 1 && !context.json {
+        if files.len() > 1 && !output::wants_json() {
             let heading = output::bold(&format!("{named}:"));
             output::result(Styled::from(if n == 0 { "" } else { "\n" }) + heading);
         }
         let is_right = match replies::read(file) {
             Ok((text, _)) => surroundings.look_at(&text, &named, &arguments.leave_out)?,
             Err(e) => {
-                if context.json {
+                if output::wants_json() {
                     output::json(&json!({ "file": named, "unreadable": e.to_string() }));
                 }
                 output::error(&e.to_string());
@@ -145,7 +145,7 @@ impl<'a> Surroundings<'a> {
         let rewritten = (!is_in_guest).then(|| preview.into_changes());
         let errors = outcomes.iter().filter(|outcome| outcome.failed()).count();
         let warnings: Vec<WarningKind> = outcomes.iter().flat_map(warnings).collect();
-        if self.context.json {
+        if output::wants_json() {
             let in_operations = reply.dialect == Some(Dialect::Operations);
             let blocks = reply.steps.iter().map(Step::kind).filter(|kind| *kind != Kind::Reply);
             let files = rewritten.map(|files| files.iter().map(patch::to_json).collect::<Vec<_>>());

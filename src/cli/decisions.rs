@@ -123,7 +123,7 @@ fn decide_one(
     let turn = context.decide(session, decision, stop)?;
     if turn.session.run.is_some() {
         let stem = turn.session.stem();
-        if context.json {
+        if output::wants_json() {
             output::json(&json!({
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));

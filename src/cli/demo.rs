@@ -47,7 +47,7 @@ const BAR: &str = "  │ ";
 /// The pause before each step at a terminal.
 const PAUSE: Duration = Duration::from_millis(800);
 
-pub(super) fn demo(arguments: &Demo, json: bool) -> Result<ExitCode> {
+pub(super) fn demo(arguments: &Demo) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut folder = tempfile::Builder::new()
         .prefix("deaddrop-demo-")
@@ -58,7 +58,7 @@ pub(super) fn demo(arguments: &Demo, json: bool) -> Result<ExitCode> {
     let path = path.map_err(|e| Error::io("open the folder", folder.path(), e))?;
     let project = path.join("project");
     fs::create_dir(&project).map_err(|e| Error::io("make the folder", &project, e))?;
-    let stage = Stage { path: &path, json, stop };
+    let stage = Stage { path: &path, stop };
     let Scenes { scene: scenes } =
         toml::from_str(include_str!("data/demo.toml")).expect("the table is valid");
     for (n, scene) in scenes.iter().enumerate() {
@@ -67,7 +67,7 @@ pub(super) fn demo(arguments: &Demo, json: bool) -> Result<ExitCode> {
     drop(folder);
     if arguments.keep {
         let kept = json!({ "kept": path.display().to_string() });
-        output::print(json, kept, || format!("\nIts files are in {}", path.display()));
+        output::print(kept, || format!("\nIts files are in {}", path.display()));
     } else {
         stage.tell("\nIts files are removed. To work on your own project, run `deaddrop init`, then `deaddrop new \"your task\"`.");
     }
@@ -77,7 +77,6 @@ pub(super) fn demo(arguments: &Demo, json: bool) -> Result<ExitCode> {
 /// The folder of the demonstration, and how it is shown.
 struct Stage<'a> {
     path: &'a Path,
-    json: bool,
     stop: Stop,
 }
 
@@ -106,7 +105,7 @@ impl Stage<'_> {
 
     /// Waits if a person watches, so that they can read.
     fn pause(&self) -> Result<()> {
-        let is_watched = !self.json && !output::is_quiet() && Stream::Out.is_terminal();
+        let is_watched = !output::wants_json() && !output::is_quiet() && Stream::Out.is_terminal();
         let begun = Instant::now();
         while is_watched && begun.elapsed() < PAUSE && !self.stop.is_asked() {
             thread::sleep(Duration::from_millis(10));
@@ -115,7 +114,7 @@ impl Stage<'_> {
     }
 
     fn tell(&self, text: impl Into<Styled>) {
-        if !self.json && !output::is_quiet() {
+        if !output::wants_json() && !output::is_quiet() {
             output::prose(text);
         }
     }
@@ -143,7 +142,7 @@ impl Stage<'_> {
         let width = rows::terminal_width().saturating_sub(BAR.chars().count());
         command.env("COLUMNS", width.to_string()).args(words);
         command.current_dir(self.path.join("project")).stdin(Stdio::null());
-        if self.json {
+        if output::wants_json() {
             command.arg("--json").stdout(writer).stderr(Stdio::null());
         } else {
             command.stdout(writer.try_clone().map_err(fail)?).stderr(writer);
@@ -153,7 +152,7 @@ impl Stage<'_> {
         drop(command);
         let mut said = String::new();
         reader.read_to_string(&mut said).map_err(fail)?;
-        if self.json {
+        if output::wants_json() {
             said.lines().for_each(output::json_text);
         }
         self.show(&said);

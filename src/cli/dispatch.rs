@@ -37,7 +37,7 @@ impl CliContext {
             match self.open(stop.clone()) {
                 Ok(engine) => return Ok(Opened::Local(Box::new(engine))),
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
-                    live::show_running("", "the running deaddrop does it", &Arc::default());
+                    live::show_running("the running deaddrop does it", &Arc::default());
                     // None: it ended without handling the request.
                     let done = ipc::hand_over(&self.config, request, stop);
                     live::clear();
@@ -111,7 +111,9 @@ impl CliContext {
     /// Asks at the terminal for the decision that a session waits for. Returns the turn that follows from the answer, or
     /// from a decision made elsewhere; None without an answer.
     pub(super) fn ask(&self, session: &Session, stop: &Stop) -> Result<Option<Turn>> {
-        let Some(question) = session.question().filter(|_| !self.json) else { return Ok(None) };
+        let Some(question) = session.question().filter(|_| !output::wants_json()) else {
+            return Ok(None);
+        };
         let Some(prompt) = Prompt::show(question::line(session, false)) else {
             return Ok(None);
         };

@@ -97,7 +97,7 @@ pub(super) fn doctor(global: &Global) -> crate::error::Result<ExitCode> {
     for Diagnosis { is_ok, optional, name, message } in &diagnoses {
         let row =
             json!({ "what": name, "well": is_ok, "fault": !is_ok && !optional, "told": message });
-        output::print(global.json, row, || {
+        output::print(row, || {
             let mark = match (is_ok, optional) {
                 (true, _) => "ok",
                 (false, true) => "--",

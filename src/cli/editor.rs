@@ -27,7 +27,7 @@ pub(super) fn open(context: &CliContext, path: &Path) -> Result<ExitCode> {
     let shown = context.display(path);
     output::say(format!("Opening {shown} with {program}"));
     start(context, editor.as_deref(), path)?;
-    output::print(context.json, json!({ "opened": shown, "with": program }), || &*shown);
+    output::print(json!({ "opened": shown, "with": program }), || &*shown);
     Ok(ExitCode::SUCCESS)
 }
 

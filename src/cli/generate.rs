@@ -44,13 +44,13 @@ pub(super) struct Manual {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn completions(shell: Shell, json: bool) -> ExitCode {
+pub(super) fn completions(shell: Shell) -> ExitCode {
     let script = completion::script(shell);
-    print(&script, json.then(|| ("shell", shell.to_string(), "script")));
+    print(&script, output::wants_json().then(|| ("shell", shell.to_string(), "script")));
     ExitCode::SUCCESS
 }
 
-pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<ExitCode> {
+pub(super) fn manual(Manual { command, dir }: &Manual) -> Result<ExitCode> {
     let mut all = Cli::all();
     if let Some(folder) = dir {
         fs::create_dir_all(folder)
@@ -71,7 +71,7 @@ pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<Exi
     Man::new(named.clone())
         .render(&mut page)
         .map_err(|e| Error::io("write the page of", name.as_ref(), e))?;
-    print(&page, json.then_some(("page", name, "roff")));
+    print(&page, output::wants_json().then_some(("page", name, "roff")));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -91,7 +91,7 @@ pub(super) fn systemd_unit(
     let text = unit(&program, project, &variables, &clipboard_flags.flags())
         .map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
     let name = unit_name(project);
-    print(text.as_bytes(), context.json.then_some(("unit", name, "text")));
+    print(text.as_bytes(), output::wants_json().then_some(("unit", name, "text")));
     Ok(ExitCode::SUCCESS)
 }
 

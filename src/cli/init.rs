@@ -286,7 +286,7 @@ fn report(context: &CliContext, made: &SetUp) {
         format!("-C {} ", shell_word(&config.project.display().to_string()))
     };
     let next = format!("deaddrop {named}new \"what is to be done\"");
-    if context.json {
+    if output::wants_json() {
         output::json(&json!({
             "project": config.project.display().to_string(),
             "settings": file.display().to_string(),

@@ -42,9 +42,8 @@ struct Screen {
 
 enum StatusLine {
     Waiting(String),
-    /// Something that takes a while. `name` may be empty; `seen` shows its output.
+    /// Something that takes a while. `seen` shows its output.
     Running {
-        name: String,
         what: String,
         since: Instant,
         seen: Arc<LiveOutput>,
@@ -101,14 +100,13 @@ pub(super) fn show_waiting(text: String) {
 }
 
 /// Shows that something runs from now on, if it takes long enough. `seen` shows its output.
-pub(super) fn show_running(name: &str, what: &str, seen: &Arc<LiveOutput>) {
+pub(super) fn show_running(what: &str, seen: &Arc<LiveOutput>) {
     let mut screen = lock();
     if !screen.on {
         return;
     }
     screen.wipe();
     screen.line = Some(StatusLine::Running {
-        name: name.to_owned(),
         what: what.to_owned(),
         since: Instant::now(),
         seen: Arc::clone(seen),
@@ -163,9 +161,9 @@ impl Screen {
         let text = match &self.line {
             None => return,
             Some(StatusLine::Waiting(text)) => rows::cut_end(text, room),
-            Some(StatusLine::Running { name, what, since, seen }) => match since.elapsed() {
+            Some(StatusLine::Running { what, since, seen }) => match since.elapsed() {
                 elapsed if elapsed < SHOW_AFTER => return,
-                elapsed => running_line(name, what, elapsed, seen.last_line().as_ref(), room),
+                elapsed => running_line(what, elapsed, seen.last_line().as_ref(), room),
             },
         };
         if self.drawn.as_ref().is_some_and(|(drawn, at)| *drawn == text && *at == width) {
@@ -189,14 +187,7 @@ impl Screen {
 }
 
 /// The line for something that runs, in at most `room` columns.
-fn running_line(
-    name: &str,
-    what: &str,
-    elapsed: Duration,
-    last: Option<&LastLine>,
-    room: usize,
-) -> String {
-    let what = if name.is_empty() { what.to_owned() } else { format!("{name:<11}  {what}") };
+fn running_line(what: &str, elapsed: Duration, last: Option<&LastLine>, room: usize) -> String {
     if elapsed < SPIN_AFTER {
         return rows::cut_end(&format!("   ..   {what}"), room);
     }
@@ -207,7 +198,7 @@ fn running_line(
     const GAP: &str = " · ";
     let wanted = rows::display_width(&crate::text::visible_line(&last.text));
     let half = (left / 2).max(left.saturating_sub(wanted + GAP.chars().count()));
-    let what = rows::cut_end(&what, half);
+    let what = rows::cut_end(what, half);
     let left = left.saturating_sub(rows::display_width(&what) + GAP.chars().count());
     let last = if last.is_cut {
         rows::cut_start(&last.text, left)
@@ -237,7 +228,7 @@ mod tests {
 
     fn after(seconds: f64, last: Option<&str>, room: usize) -> String {
         let last = last.map(|text| LastLine { text: text.to_owned(), is_cut: false });
-        running_line("RUN_COMMAND", "'make'", Duration::from_secs_f64(seconds), last.as_ref(), room)
+        running_line("RUN_COMMAND  'make'", Duration::from_secs_f64(seconds), last.as_ref(), room)
     }
 
     #[test]
@@ -256,7 +247,7 @@ mod tests {
                 for is_cut in [false, true] {
                     let last = LastLine { text: line.to_owned(), is_cut };
                     let time = Duration::from_secs(3700);
-                    let text = running_line("SEARCH", "宽宽宽", time, Some(&last), room);
+                    let text = running_line("SEARCH       宽宽宽", time, Some(&last), room);
                     assert!(rows::display_width(&text) <= room, "{text:?} in {room}");
                     assert!(!text.contains(['\u{1b}', '\u{7}', '\n', '\r']), "{text:?}");
                 }
@@ -267,7 +258,7 @@ mod tests {
     #[test]
     fn of_a_line_without_end_the_newest_is_shown() {
         let last = LastLine { text: "x".repeat(500) + "99 %", is_cut: true };
-        let text = running_line("", "work", Duration::from_secs(2), Some(&last), 60);
+        let text = running_line("work", Duration::from_secs(2), Some(&last), 60);
         assert!(text.ends_with("x99 %") && text.contains("work · …x"), "{text}");
     }
 }

@@ -167,7 +167,6 @@ impl SessionOperand {
 struct CliContext {
     config: Config,
     clock: Clock,
-    json: bool,
     /// Shows the output of a running command.
     live_output: Arc<LiveOutput>,
     /// The person's current directory.
@@ -191,8 +190,7 @@ impl CliContext {
         current_dir: Option<PathBuf>,
         source: ProjectSource,
     ) -> Self {
-        let (clock, json) = (Clock(global.now), global.json);
-        Self { config, clock, json, live_output: Arc::default(), current_dir, source }
+        Self { config, clock: Clock(global.now), live_output: Arc::default(), current_dir, source }
     }
 
     /// Opens the project, and reports its problems.
@@ -285,7 +283,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::from(e.use_stderr()) * 2);
         }
     };
-    let json = cli.global.json;
     output::begin(&cli.global);
     let result = run_command(cli);
     live::clear();
@@ -293,7 +290,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             if !error.is_interrupted() {
-                if json {
+                if output::wants_json() {
                     output::json_error(&error);
                 } else {
                     output::error(&error.to_string());
@@ -305,7 +302,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run_command(Cli { global, command }: Cli) -> Result<ExitCode> {
-    let json = global.json;
     let open = |need| open(&global, need);
     match command {
         CliCommand::Init(arguments) => init::init(&arguments, &global),
@@ -340,21 +336,19 @@ fn run_command(Cli { global, command }: Cli) -> Result<ExitCode> {
             let need = if arguments.resumes() { Need::Consent } else { Need::Begin };
             ops::run(&open(need)?, &arguments)
         }
-        CliCommand::Ops(ops::Ops::Validate { file }) => ops::validate(&file, json),
-        CliCommand::Ops(ops::Ops::Schema { message }) => Ok(ops::schema(&message, json)),
+        CliCommand::Ops(ops::Ops::Validate { file }) => ops::validate(&file),
+        CliCommand::Ops(ops::Ops::Schema { message }) => Ok(ops::schema(&message)),
         CliCommand::Rpc(arguments) => {
             // Only the flag counts, not deaddrop.toml or the environment.
             let has_policy_flag = global.settings.given().iter().any(|(name, _)| *name == "policy");
             rpc::rpc(&open(Need::Consent)?, arguments, has_policy_flag)
         }
-        CliCommand::Generate(Generate::Completions { shell }) => {
-            Ok(generate::completions(shell, json))
-        }
-        CliCommand::Generate(Generate::Man(arguments)) => generate::manual(&arguments, json),
+        CliCommand::Generate(Generate::Completions { shell }) => Ok(generate::completions(shell)),
+        CliCommand::Generate(Generate::Man(arguments)) => generate::manual(&arguments),
         CliCommand::Generate(Generate::SystemdUnit { clipboard_flags }) => {
             generate::systemd_unit(&open(Need::Project)?, clipboard_flags)
         }
-        CliCommand::Demo(arguments) => demo::demo(&arguments, json),
+        CliCommand::Demo(arguments) => demo::demo(&arguments),
     }
 }
 

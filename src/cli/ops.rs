@@ -52,7 +52,7 @@ fn message_kind(text: &str) -> &'static str {
     if is_of_events { "events" } else { "operations" }
 }
 
-pub(super) fn validate(file: &Path, json: bool) -> Result<ExitCode> {
+pub(super) fn validate(file: &Path) -> Result<ExitCode> {
     let input = TextInput::read(file, "read the message from")?;
     let kind = input.text.as_ref().map_or("operations", |text| message_kind(text));
     let read = match &input.text {
@@ -67,7 +67,7 @@ pub(super) fn validate(file: &Path, json: bool) -> Result<ExitCode> {
     let faults: Vec<&SchemaFault> = found.iter().collect();
     let more = found.count() - faults.len();
     let is_valid = faults.is_empty();
-    if json {
+    if output::wants_json() {
         let mut value = json!({ "valid": is_valid, "kind": kind, "faults": faults });
         if more > 0 {
             value["more"] = more.into();
@@ -89,12 +89,12 @@ pub(super) fn validate(file: &Path, json: bool) -> Result<ExitCode> {
     Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub(super) fn schema(message: &str, json: bool) -> ExitCode {
+pub(super) fn schema(message: &str) -> ExitCode {
     let is_of_events = message == "events";
     let text = if is_of_events { EVENTS_SCHEMA } else { OPERATIONS_SCHEMA };
     // The schema is JSON anyway; with --json it is on one line, as all results are.
     match serde_json::from_str::<Value>(text) {
-        Ok(schema) if json => output::json(&schema),
+        Ok(schema) if output::wants_json() => output::json(&schema),
         _ => output::result(text.trim_end()),
     }
     ExitCode::SUCCESS
@@ -166,7 +166,7 @@ pub(super) fn run(context: &CliContext, arguments: &RunOnce) -> Result<ExitCode>
 fn print_events(context: &CliContext, run: &Session) -> ExitCode {
     let events = space::run_events(run);
     // Not through a `Value`, which would reorder the fields.
-    let text = if context.json {
+    let text = if output::wants_json() {
         serde_json::to_string(&events)
     } else {
         serde_json::to_string_pretty(&events)

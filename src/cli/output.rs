@@ -23,11 +23,13 @@ use crate::text::{count, indented, visible_line};
 /// How many characters of the last line of an output are shown.
 const MAX_LAST_LINE: usize = 160;
 
+static WANTS_JSON: AtomicBool = AtomicBool::new(false);
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 static IS_VERBOSE: AtomicBool = AtomicBool::new(false);
 
 /// Decides how everything is printed from now on.
 pub(super) fn begin(global: &Global) {
+    WANTS_JSON.store(global.json, Ordering::Relaxed);
     IS_QUIET.store(global.quiet, Ordering::Relaxed);
     IS_VERBOSE.store(global.verbose, Ordering::Relaxed);
     use_colors(global.color);
@@ -45,6 +47,11 @@ pub(super) fn use_colors(when: ColorChoice) {
             ColorChoice::Auto => stream.is_terminal() && can_draw() && !colors_are_refused(),
         });
     }
+}
+
+/// Whether results are printed as JSON.
+pub(super) fn wants_json() -> bool {
+    WANTS_JSON.load(Ordering::Relaxed)
 }
 
 /// Whether only errors and warnings are wanted.
@@ -100,14 +107,10 @@ pub(super) fn json_text(text: &str) {
     live::print_above(|| drop(Stream::Out.json(text)));
 }
 
-/// Prints a result: as JSON if `is_json`, otherwise as prose.
+/// Prints a result: as JSON if wanted, otherwise as prose.
 #[expect(clippy::needless_pass_by_value, reason = "callers build the value in place")]
-pub(super) fn print<T: Into<Styled>>(
-    is_json: bool,
-    value: serde_json::Value,
-    text: impl FnOnce() -> T,
-) {
-    if is_json {
+pub(super) fn print<T: Into<Styled>>(value: serde_json::Value, text: impl FnOnce() -> T) {
+    if wants_json() {
         json(&value);
     } else {
         prose(text());

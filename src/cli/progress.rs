@@ -66,7 +66,7 @@ impl<'a> ProgressReporter<'a> {
     /// For serving: also prints events with `--json` and, if it `asks`, asks questions if there is a terminal.
     pub(super) fn serving(context: &'a CliContext, asks: bool) -> Self {
         let mut reporter = Self::new(context);
-        (reporter.serves, reporter.asks) = (true, asks && !context.json);
+        (reporter.serves, reporter.asks) = (true, asks && !output::wants_json());
         reporter
     }
 
@@ -101,7 +101,7 @@ impl<'a> ProgressReporter<'a> {
     /// While serving, prints an event with `--json`, one object per line, and sends it to pages. docs/scripting.md lists all
     /// events.
     fn emit(&self, event: &str, value: impl FnOnce() -> Value) {
-        if !self.serves || !(self.context.json || self.page.is_some()) {
+        if !self.serves || !(output::wants_json() || self.page.is_some()) {
             return;
         }
         let mut value = value();
@@ -110,7 +110,7 @@ impl<'a> ProgressReporter<'a> {
             value["sequence"] = (*sequence).into();
         }
         value["event"] = event.into();
-        if self.context.json {
+        if output::wants_json() {
             output::json(&value);
         }
         if let Some(page) = &self.page {
@@ -273,7 +273,7 @@ impl ProgressReporter<'_> {
             if matches!(operation, Operation::Run(_)) && self.context.config.guest.is_some() {
                 what += " (output comes at the end)";
             }
-            live::show_running(name, &what, &self.context.live_output);
+            live::show_running(&format!("{name:<11}  {what}"), &self.context.live_output);
         } else if let Operation::Run(run) = operation {
             // Only commands can take long.
             output::say(format!("   ..   {name:<11}  {}", named(&run.command)));
@@ -320,7 +320,7 @@ impl ProgressReporter<'_> {
             self.emit_outbox(turn);
             self.emit("end", || turn_json(context, turn));
             notice::turn_ended(context, turn);
-        } else if context.json {
+        } else if output::wants_json() {
             output::json(&turn_json(context, turn));
         }
         if let Some(line) = turn.session.changed.as_deref().and_then(summary::changes_line) {
@@ -335,7 +335,7 @@ impl ProgressReporter<'_> {
             Some(path) => {
                 let token_note = context.token_note(&turn.session);
                 output::say(format!("Next outbox, to paste into the chat{token_note}:"));
-                if !context.json {
+                if !output::wants_json() {
                     result(context.display(path));
                 }
             }
@@ -407,7 +407,7 @@ fn operation_subject(operation: &Operation) -> String {
 
 /// Shows that deaddrop is working: between and after operations it may take long in a large workspace or a guest.
 fn show_at_work() {
-    live::show_running("", "at work", &Arc::default());
+    live::show_running("at work", &Arc::default());
 }
 
 /// What the process waits for, as one line.

@@ -78,7 +78,7 @@ fn keys(context: &CliContext, command: &KeysCommand) -> Result<ExitCode> {
     match command {
         KeysCommand::Add { name } => {
             let key = keys.add(name, Timestamp::now())?;
-            if context.json {
+            if output::wants_json() {
                 output::json(&json!({ "name": name, "key": key }));
             } else {
                 output::say("This is the only time that the key is shown:");
@@ -87,7 +87,7 @@ fn keys(context: &CliContext, command: &KeysCommand) -> Result<ExitCode> {
         }
         KeysCommand::List => {
             for key in keys.list()? {
-                if context.json {
+                if output::wants_json() {
                     let ApiKey { name, created_at, .. } = key;
                     output::json(&json!({ "name": name, "createdAt": created_at }));
                 } else {
@@ -132,7 +132,7 @@ pub(super) fn serve(
             "other machines can reach this address, and the connection is not encrypted: anyone who intercepts it can do what you can; use `ssh -L` instead",
         );
     }
-    if context.json {
+    if output::wants_json() {
         output::json(&json!({ "url": server.url(), "token": server.token }));
     } else {
         output::say("Serving the page; open it in your browser (Ctrl-C stops):");

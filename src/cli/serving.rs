@@ -149,7 +149,7 @@ fn preview(context: &CliContext, new: NewSession, stop: &Stop) -> Result<ExitCod
     let path = turn.outbox.unwrap_or_default();
     let text = atomic::read_own_text(&path).map_err(|e| Error::io("read", &path, e))?;
     fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))?;
-    if context.json {
+    if output::wants_json() {
         let [shown, outlined] = outbox::files_of_first(&text);
         output::json(&json!({
             "tokens": turn.session.tokens, "shown": shown, "outlined": outlined, "text": text,
@@ -298,7 +298,7 @@ fn report_contents(outbox: &Path) {
 
 /// Prints the path of the outbox. With --json, prints an event that the session is served from now on.
 fn print_outbox(context: &CliContext, turn: &Turn) {
-    if context.json {
+    if output::wants_json() {
         let mut value = output::turn_json(context, turn);
         value["event"] = "session".into();
         output::json(&value);

@@ -70,7 +70,7 @@ fn list(context: &CliContext) -> Result<ExitCode> {
     let runs: Vec<Session> =
         store.pending()?.into_iter().filter(|session| session.run.is_some()).collect();
     for session in runs.iter().chain(&sessions) {
-        if context.json {
+        if output::wants_json() {
             output::json(&to_json(context, session));
             continue;
         }
@@ -89,7 +89,7 @@ fn list(context: &CliContext) -> Result<ExitCode> {
         };
         output::say(format!("{what}; `deaddrop new \"your task\"` starts one."));
     }
-    if !context.json {
+    if !output::wants_json() {
         held_replies(context).into_iter().for_each(output::prose);
     }
     for error in &damaged {
@@ -104,7 +104,7 @@ pub(super) fn status(context: &CliContext, arguments: &ShowStatus) -> Result<Exi
         return list(context);
     }
     let session = named_or_newest(context, &flag)?;
-    if context.json {
+    if output::wants_json() {
         let mut value = to_json(context, &session);
         let results = output::outcomes(&session).iter().map(output::outcome_json);
         value["results"] = results.collect::<Vec<_>>().into();
@@ -227,7 +227,7 @@ pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
         let waits = waiting.as_ref().is_some_and(|waiting| waiting.sequence == entry.sequence);
         let is_undone = undone.contains(&entry.sequence);
         let left = log::ignored(&entries, &entry.undid);
-        if context.json {
+        if output::wants_json() {
             let mut value = json!(entry);
             value["isUndone"] = is_undone.into();
             if let Some(left) = &left {
@@ -301,13 +301,13 @@ pub(super) fn say(context: &CliContext, arguments: &Say) -> Result<ExitCode> {
         session: context.session_id(&arguments.session)?,
     };
     let turn = context.request(request, &Stop::on_signals()?, 0)?;
-    if context.json {
+    if output::wants_json() {
         let mut value = to_json(context, &turn.session);
         value["saysIt"] = turn.outbox.is_some().into();
         output::json(&value);
     }
     output::say(words_message(context, &turn));
-    if let (Some(path), false) = (&turn.outbox, context.json) {
+    if let (Some(path), false) = (&turn.outbox, output::wants_json()) {
         output::result(context.display(path));
     }
     Ok(ExitCode::SUCCESS)
@@ -324,7 +324,7 @@ pub(super) fn close(context: &CliContext, arguments: &Close) -> Result<ExitCode>
     }
     let request = Request::Close { session: id.clone(), delete: arguments.delete };
     let turn = context.request(request, &Stop::on_signals()?, 0)?;
-    if context.json {
+    if output::wants_json() {
         output::json(&to_json(context, &turn.session));
     }
     let done = if arguments.delete { "is removed" } else { "is closed" };

@@ -68,7 +68,7 @@ pub(super) enum ConfigCommand {
 }
 
 pub(super) fn settings(command: ConfigCommand, global: &Global) -> Result<ExitCode> {
-    let (named, json) = (global.project.clone(), global.json);
+    let named = global.project.clone();
     match command {
         ConfigCommand::Show { changed } => {
             let place = find_project(named)?;
@@ -77,7 +77,7 @@ pub(super) fn settings(command: ConfigCommand, global: &Global) -> Result<ExitCo
             }
             let mut settings = effective_settings(&place.project)?;
             settings.retain(|setting| !changed || setting.source != Source::Default);
-            show(&settings, json);
+            show(&settings);
             if settings.iter().any(|setting| !setting.allowed) {
                 output::warning(
                     "settings marked `needs consent` are not in force; `deaddrop config allow` records your consent",
@@ -93,7 +93,7 @@ pub(super) fn settings(command: ConfigCommand, global: &Global) -> Result<ExitCo
                 output::say(format!("{key} is not set"));
                 return Ok(ExitCode::FAILURE);
             };
-            output::print(json, to_json(found), || plain_values(&found.value).join("\n"));
+            output::print(to_json(found), || plain_values(&found.value).join("\n"));
         }
         ConfigCommand::Path { own } => {
             let file = match settings_project(own, named)? {
@@ -104,24 +104,24 @@ pub(super) fn settings(command: ConfigCommand, global: &Global) -> Result<ExitCo
                 Error::usage("without HOME there is no file of your own settings")
             })?;
             let path = file.display().to_string();
-            output::print(json, json!({ "path": path, "exists": file.exists() }), || &*path);
+            output::print(json!({ "path": path, "exists": file.exists() }), || &*path);
             if !file.exists() {
                 output::say("It does not exist yet; `deaddrop config set` creates it.");
             }
         }
-        ConfigCommand::Allow => return allow(&canonical_project(named)?, json),
+        ConfigCommand::Allow => return allow(&canonical_project(named)?),
         ConfigCommand::Deny => return deny(&canonical_project(named)?),
         ConfigCommand::Set { key, value, force, own } => {
             let project = settings_project(own, named)?;
             let missing = check_folder(project.as_deref(), &key, &value, force)?;
             let set = |project: Option<&Path>| settings::set(project, &key, &value).map(Some);
-            change(project.as_deref(), &key, json, set)?;
+            change(project.as_deref(), &key, set)?;
             missing.iter().for_each(|warning| output::warning(warning));
         }
         ConfigCommand::Unset { key, own } => {
             let project = settings_project(own, named)?;
             let unset = |project: Option<&Path>| settings::unset(project, &key);
-            change(project.as_deref(), &key, json, unset)?;
+            change(project.as_deref(), &key, unset)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -160,7 +160,6 @@ fn current_consent(project: Option<&Path>) -> Option<Consent> {
 fn change(
     project: Option<&Path>,
     key: &str,
-    json: bool,
     write: impl FnOnce(Option<&Path>) -> Result<Option<PathBuf>>,
 ) -> Result<()> {
     let before = current_consent(project);
@@ -168,7 +167,7 @@ fn change(
         output::say(format!("{key} is not set there; nothing changed."));
         return Ok(());
     };
-    if json {
+    if output::wants_json() {
         output::json(&json!({ "name": key, "path": file.display().to_string() }));
     }
     output::say(format!("{} is changed.", file.display()));
@@ -181,10 +180,10 @@ fn change(
     follow_consent(before.as_ref().unwrap_or(&now), &now, &[key])
 }
 
-fn show(settings: &[EffectiveSetting], json: bool) {
+fn show(settings: &[EffectiveSetting]) {
     let width = settings.iter().map(|setting| setting.name.len()).max().unwrap_or_default();
     for setting in settings {
-        if json {
+        if output::wants_json() {
             output::json(&to_json(setting));
             continue;
         }
@@ -303,12 +302,12 @@ pub(super) fn require_consent(config: &Config, consent: &Consent) -> Result<()> 
 }
 
 /// `config allow`: shows what needs consent, and records it.
-fn allow(project: &Path, json: bool) -> Result<ExitCode> {
+fn allow(project: &Path) -> Result<ExitCode> {
     let (config, consent) = Config::load(project, Layer::default())?;
     for weakening in consent.weakenings().iter().chain(consent.untrusted_data()) {
         let Weakening { name, value, origin, does, .. } = weakening;
         let value = json!({ "name": name, "value": value, "origin": origin, "does": does });
-        output::print(json, value, || weakening.line());
+        output::print(value, || weakening.line());
     }
     if consent.weakenings().is_empty() && consent.untrusted_data().is_none() {
         output::say("Nothing here needs your consent.");

@@ -61,13 +61,13 @@ pub(super) fn show(context: &CliContext, arguments: &Show) -> Result<ExitCode> {
     if arguments.path {
         let path = context.display(&path);
         let value = json!({ "session": session.id, "sequence": sequence, "path": path });
-        output::print(context.json, value, || &*path);
+        output::print(value, || &*path);
         return Ok(ExitCode::SUCCESS);
     }
     let is_answered = sequence == session.sequence && !session.awaits_reply();
     if arguments.copy {
         let scope = arguments.part.map_or(CopyScope::Whole, CopyScope::Part);
-        if !copy_outbox(context, &session, sequence, &scope)? && !context.json {
+        if !copy_outbox(context, &session, sequence, &scope)? && !output::wants_json() {
             output::result(context.display(&path));
         }
         if is_answered {
@@ -101,7 +101,7 @@ pub(super) fn show(context: &CliContext, arguments: &Show) -> Result<ExitCode> {
         });
     }
     let shown = cut.as_ref().map_or(&text, |cut| &cut.text);
-    if context.json {
+    if output::wants_json() {
         output::json(&json!({
             "session": session.id,
             "sequence": sequence,
@@ -196,7 +196,7 @@ pub(super) fn copy_outbox(
         let of = asked.of.map(|of| format!("/{of}")).unwrap_or_default();
         format!("deaddrop show {sequence} --session {id} --copy{brief} --part {}{of}", part + 1)
     });
-    if context.json {
+    if output::wants_json() {
         let copied = done.as_ref().map(|backend| (&form, *backend)).map_err(String::as_str);
         let mut value = copied_json(context, &path, copied);
         value["event"] = "copied".into();

@@ -52,7 +52,7 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
     let (told, ignored) = (shown.summary(), shown.ignored());
     let is_piped = output::results_are_piped();
     for change in &shown.changes {
-        if !context.json && arguments.stat {
+        if !output::wants_json() && arguments.stat {
             continue;
         }
         let (patch, sizes) = match why_unkept(change) {
@@ -70,7 +70,7 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
                 (patch(name.as_encoded_bytes(), before, after), sizes(before, after))
             }
         };
-        if context.json {
+        if output::wants_json() {
             output::json(&json!({
                 "sequence": shown.last,
                 "first": shown.first,
@@ -87,7 +87,7 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
             output::result(coloured(&text));
         }
     }
-    if context.json {
+    if output::wants_json() {
         return Ok(ExitCode::SUCCESS);
     }
     let turns = match (shown.first, shown.last) {
