@@ -16,7 +16,7 @@ use super::{CliContext, init};
 use crate::atomic::{self, read_regular};
 use crate::clipboard::{ClipboardSetup, NO_DISPLAY};
 use crate::engine::kept_turns;
-use crate::error::advice;
+use crate::error::{Error, advice};
 use crate::executor::Guest;
 use crate::lock::Lock;
 use crate::program::Programs;
@@ -206,14 +206,10 @@ fn journal(path: &Path) -> Result<String, String> {
             other.map_err(|e| format!("{} cannot be read: {e}{}", path.display(), advice(&e)))?
         }
     };
-    let journal::Records { payloads, end, .. } = journal::read(&bytes).map_err(|offset| {
-        format!(
-            "{} is damaged at byte {offset}; restore it from a backup, or move it away to continue from the session files",
-            path.display()
-        )
-    })?;
-    let history = History::read(&payloads)
-        .map_err(|n| format!("record {n} of {} is unknown to this version", path.display()))?;
+    let damaged = |offset| Error::damaged_journal(path, offset).to_string();
+    let journal::Records { payloads, end, .. } = journal::read(&bytes).map_err(damaged)?;
+    let unknown = |record| Error::unknown_record(path, record).to_string();
+    let history = History::read(&payloads).map_err(unknown)?;
     let left = match history.unfinished {
         Some(turn) => format!("; `deaddrop resume` finishes {}", turn.begin.name),
         None => String::new(),

@@ -14,9 +14,6 @@ use crate::inbox;
 use crate::terminal::{Stream, Styled};
 use crate::text::visible_line;
 
-/// How to end typed input.
-const HOW_TO_END: &str = "Ctrl-D on a line of its own ends it.";
-
 /// A text that was read.
 pub(super) struct TextInput {
     /// Its name in messages.
@@ -36,7 +33,9 @@ impl TextInput {
             File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
         } else {
             if can_paste() {
-                let announced = format!("Waiting to {doing} the keyboard.\n{HOW_TO_END}");
+                let announced = format!(
+                    "Waiting to {doing} the keyboard.\nCtrl-D on a line of its own ends it."
+                );
                 let _ = Stream::Err.line(&Styled::from(announced));
             }
             io::stdin().take(limit).read_to_end(&mut bytes)

@@ -14,6 +14,7 @@ use anstyle::Style;
 use super::{keyboard, rows};
 use crate::runner::{LastLine, LiveOutput};
 use crate::terminal::{Stream, Styled};
+use crate::text::visible_line;
 use crate::watch::Stop;
 
 /// How often the line is redrawn while something runs.
@@ -193,19 +194,15 @@ fn running_line(what: &str, elapsed: Duration, last: Option<&LastLine>, room: us
     }
     let sign = ['|', '/', '-', '\\'][(elapsed.as_millis() / TICK.as_millis() % 4) as usize];
     let lead = format!("  {sign} {:>4} ", format_elapsed(elapsed));
-    let left = room.saturating_sub(rows::display_width(&lead));
     let Some(last) = last else { return rows::cut_end(&format!("{lead}{what}"), room) };
     const GAP: &str = " · ";
-    let wanted = rows::display_width(&crate::text::visible_line(&last.text));
-    let half = (left / 2).max(left.saturating_sub(wanted + GAP.chars().count()));
-    let what = rows::cut_end(what, half);
-    let left = left.saturating_sub(rows::display_width(&what) + GAP.chars().count());
-    let last = if last.is_cut {
-        rows::cut_start(&last.text, left)
-    } else {
-        rows::cut_end(&last.text, left)
-    };
-    rows::cut_end(&format!("{lead}{what}{GAP}{last}"), room)
+    // The output gets at most half of the row.
+    let left = room.saturating_sub(rows::display_width(&lead));
+    let wanted = rows::display_width(&(visible_line(&last.text) + GAP));
+    let begin = format!("{lead}{}{GAP}", rows::cut_end(what, left - wanted.min(left / 2)));
+    let left = room.saturating_sub(rows::display_width(&begin));
+    let cut = if last.is_cut { rows::cut_start } else { rows::cut_end };
+    rows::cut_end(&(begin + &cut(&last.text, left)), room)
 }
 
 /// An elapsed time: `12 s`, `3 min 05 s`, `2 h 07 min`.

@@ -145,7 +145,7 @@ pub(super) fn run(context: &CliContext, arguments: &RunOnce) -> Result<ExitCode>
     let stop = Stop::on_signals()?;
     loop {
         let run = context.request(request, &stop, 0)?.session;
-        let code = print_events(context, &run);
+        let code = print_events(&run);
         if stop.is_asked() {
             return Err(Error::interrupted());
         }
@@ -163,7 +163,7 @@ pub(super) fn run(context: &CliContext, arguments: &RunOnce) -> Result<ExitCode>
     }
 }
 
-fn print_events(context: &CliContext, run: &Session) -> ExitCode {
+fn print_events(run: &Session) -> ExitCode {
     let events = space::run_events(run);
     // Not through a `Value`, which would reorder the fields.
     let text = if output::wants_json() {

@@ -216,19 +216,19 @@ fn visible_lines(text: &str) -> String {
 }
 
 /// A diff in rows of this width, each behind the bar. Rows that continue a line begin with `…`.
-pub(super) fn diff_rows(diff: &str, width: usize) -> Vec<Styled> {
+pub(super) fn diff_rows(diff: &str, width: usize) -> Styled {
     let room = width - BAR.len() - 2;
-    let mut rows = Vec::new();
+    let mut rows = Styled::default();
     for line in visible_lines(diff).trim_end_matches('\n').split('\n') {
         for (n, piece) in pieces(line, room, false).into_iter().enumerate() {
             let piece = if n == 0 { piece } else { format!("…{piece}") };
-            rows.push(Styled::from(BAR) + painted(line, &piece));
+            rows = rows + BAR + painted(line, &piece) + "\n";
         }
     }
     rows
 }
 
-/// A diff in the colours of `ui`, with all characters visible.
+/// A diff in colours, with all characters visible.
 pub(super) fn coloured(diff: &str) -> Styled {
     let (shown, mut text) = (visible_lines(diff), Styled::default());
     for (n, line) in shown.trim_end().split('\n').enumerate() {

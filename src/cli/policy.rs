@@ -84,15 +84,15 @@ fn forget(context: &CliContext, number: Option<usize>) -> Result<()> {
     let commands = ApprovedCommands::of(&context.config);
     let all = commands.list();
     let chosen = match number {
-        None => Some(&all[..]),
-        Some(number) => number.checked_sub(1).and_then(|at| all.get(at..number)),
+        None => &all[..],
+        Some(number) => {
+            number.checked_sub(1).and_then(|at| all.get(at..number)).ok_or_else(|| {
+                Error::usage(format!(
+                    "there is no approved command {number}; `deaddrop policy approved` lists them"
+                ))
+            })?
+        }
     };
-    let chosen = chosen.ok_or_else(|| {
-        let number = number.unwrap_or_default();
-        Error::usage(format!(
-            "there is no approved command {number}; `deaddrop policy approved` lists them"
-        ))
-    })?;
     for command in chosen {
         commands.forget(command)?;
         output::say(format!("You will be asked about {} again.", named(&command.command)));

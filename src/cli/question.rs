@@ -33,16 +33,16 @@ pub(super) fn describe(
         Some(Operation::Run(run)) => text.push(command_rows(run, width)),
         Some(operation) => {
             if let Some(path) = operation.path() {
-                push_rows(&mut text, behind_bar(&visible_line(path.as_str()), width));
+                text.push(behind_bar(&visible_line(path.as_str()), width));
             }
             if preview.rewritten.is_empty() {
-                push_rows(&mut text, new_content(operation, width));
+                text.push(new_content(operation, width));
             }
         }
         None => text.push(steps(session, preview, width)),
     }
     for file in &preview.rewritten {
-        push_rows(&mut text, diff_rows(&diff(file), width));
+        text.push(diff_rows(&diff(file), width));
     }
     let ask = &question.ask;
     let why = format!("{} ({})", visible_line(&ask.reason), ask.policy);
@@ -55,19 +55,12 @@ pub(super) fn describe(
     text
 }
 
-fn push_rows<T: Into<Styled>>(text: &mut Styled, rows: Vec<T>) {
-    for row in rows {
-        text.push(row);
-        text.push("\n");
-    }
-}
-
 /// What each step of a reply would do, with complete commands.
 fn steps(session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
     let mut text = Styled::default();
     let steps = session.pending.iter().flat_map(|pending| &pending.steps);
     for (step, outcome) in steps.zip(&preview.outcomes) {
-        push_rows(&mut text, behind_bar(output::preview(outcome).as_str(), width));
+        text.push(behind_bar(output::preview(outcome).as_str(), width));
         if let Asks::Operation(Operation::Run(run)) = &step.asks {
             text.push(command_rows(run, width));
         }
@@ -76,12 +69,12 @@ fn steps(session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
 }
 
 /// The new content that an operation contains, for an operation that cannot be shown as a change of a file.
-fn new_content(operation: &Operation, width: usize) -> Vec<String> {
-    let mut rows = Vec::new();
+fn new_content(operation: &Operation, width: usize) -> String {
+    let mut rows = String::new();
     let mut part = |what: &str, text: &str| {
-        rows.push(format!("  {what}"));
+        rows.push_str(&format!("  {what}\n"));
         if !text.is_empty() {
-            rows.extend(behind_bar(visible(text).trim_end_matches('\n'), width));
+            rows.push_str(&behind_bar(visible(text).trim_end_matches('\n'), width));
         }
     };
     match operation {
@@ -109,7 +102,7 @@ fn new_content(operation: &Operation, width: usize) -> Vec<String> {
 fn long_subject(session: &Session, width: usize) -> String {
     let Some((key, subject)) = subject(session) else { return String::new() };
     let shown = if key == "path" { visible_line(subject) } else { visible(subject) };
-    if behind_bar(shown.trim_end(), width).len() < 2 {
+    if behind_bar(shown.trim_end(), width).lines().count() < 2 {
         return String::new();
     }
     let label = if key == "path" { "Path" } else { "Command" };
@@ -158,19 +151,18 @@ pub(super) fn line(session: &Session, with_id: bool) -> String {
 }
 
 /// The complete command, with its folder, variables and timeout.
-fn command_rows(run: &ShellCommand, width: usize) -> Styled {
-    let mut text = Styled::default();
-    push_rows(&mut text, behind_bar(visible(&run.command).trim_end_matches('\n'), width));
+fn command_rows(run: &ShellCommand, width: usize) -> String {
+    let mut text = behind_bar(visible(&run.command).trim_end_matches('\n'), width);
     if let Some(cwd) = &run.cwd {
-        text.push(field("In", &visible_line(cwd.as_str()), width));
+        text += &field("In", &visible_line(cwd.as_str()), width);
     }
     for (name, value) in &run.env {
         let set = format!("{}={}", visible_line(name), visible_line(value));
-        text.push(field("With", &set, width));
+        text += &field("With", &set, width);
     }
     if let Some(timeout) = run.timeout {
         let asked = format!("asks for a timeout of {} s", timeout.as_secs_f64());
-        text.push(field("Time", &asked, width));
+        text += &field("Time", &asked, width);
     }
     text
 }

@@ -91,16 +91,12 @@ pub(super) fn apply(context: &CliContext, arguments: &ApplyReply) -> Result<Exit
     // would keep waiting for the person.
     let in_inbox = in_inbox(file, &context.config.inbox);
     // Before the lock and the signal handlers: a person may take their time, or press Ctrl-C.
-    let (reply, name) = match in_inbox {
-        _ if *is_copied => {
-            let (text, name) = from_clipboard(context)?;
-            (GivenReply::Text(text), name)
-        }
+    let (reply, name) = match in_inbox.filter(|_| !*is_copied) {
         Some(there) => {
             (GivenReply::InInbox(there), visible_line(&file.to_string_lossy()).into_owned())
         }
         None => {
-            let (text, name) = read(file)?;
+            let (text, name) = if *is_copied { from_clipboard(context)? } else { read(file)? };
             (GivenReply::Text(text), name)
         }
     };

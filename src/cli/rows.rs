@@ -107,10 +107,10 @@ fn columns(c: char) -> usize {
 }
 
 /// A visible text in rows behind the bar.
-pub(super) fn behind_bar(text: &str, width: usize) -> Vec<String> {
+pub(super) fn behind_bar(text: &str, width: usize) -> String {
     let room = width - BAR.len();
-    let lines = text.split('\n').flat_map(|line| pieces(line, room, false));
-    lines.map(|piece| format!("{BAR}{piece}").trim_end().to_owned()).collect()
+    let rows = text.split('\n').flat_map(|line| pieces(line, room, false));
+    rows.map(|row| format!("{}\n", format!("{BAR}{row}").trim_end())).collect()
 }
 
 /// A labelled property of an operation. Its further rows begin with the bar.
@@ -217,6 +217,7 @@ mod tests {
     fn every_row_has_the_bar_and_fits() {
         let text = format!("sh ./evil.sh;{}\tx\n\n{}", " ".repeat(500), "宽x".repeat(99));
         let rows = behind_bar(&text, 40);
+        let rows: Vec<&str> = rows.lines().collect();
         assert_eq!(rows[0], "  | sh ./evil.sh;‹501 blanks›x");
         for row in &rows {
             assert!(row.starts_with("  |"), "{row}");
