@@ -245,12 +245,6 @@ pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
         let what = entry.back().unwrap_or_else(|| entry.work());
         let LogEntry { sequence, at, reply, failed, interrupted, .. } = entry;
         let mut line = format!("{sequence:>4}  {at}  {what}");
-        let status = || match session.question() {
-            Some(_) => {
-                format!("waits for your decision: {}", question::how_to_decide(context, &session))
-            }
-            None => "decided; whoever began it continues it".to_owned(),
-        };
         for (holds, words) in [
             (*failed > 0, format!(", {failed} failed")),
             (*interrupted > 0, format!(" ({interrupted} interrupted, may have run in part)")),
@@ -261,18 +255,21 @@ pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
             line.push_str(if holds { &words } else { "" });
         }
         if waits {
-            line.push_str(&format!(" so far, {}", status()));
+            line.push_str(" so far, ");
+            line.push_str(&match session.question() {
+                Some(_) => format!(
+                    "waits for your decision: {}",
+                    question::how_to_decide(context, &session)
+                ),
+                None => "decided; whoever began it continues it".to_owned(),
+            });
         }
         output::prose(format!("{line}  ({})", visible_line(reply)));
         if output::is_verbose() {
-            match files(*sequence) {
-                Ok(files) => {
-                    files.iter().for_each(|file| output::result(format!("        {file}")));
-                }
-                Err(why) => output::prose(format!("        {why}")),
-            }
+            let files = files(*sequence).unwrap_or_else(|why| vec![why]);
             let unkept = summary::unkept_lines(entry, left.as_ref());
-            unkept.iter().for_each(|line| output::result(format!("        {line}")));
+            let lines = files.iter().chain(&unkept);
+            lines.for_each(|line| output::result(format!("        {line}")));
         }
     }
     Ok(ExitCode::SUCCESS)
