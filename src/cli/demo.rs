@@ -8,7 +8,6 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -17,13 +16,6 @@ use crate::error::{Error, Result};
 use crate::program;
 use crate::terminal::{Stream, Styled};
 use crate::watch::Stop;
-
-#[derive(Debug, Args)]
-pub(super) struct Demo {
-    /// Keep the folder, and print its path
-    #[arg(long)]
-    keep: bool,
-}
 
 /// The steps of the demonstration.
 #[derive(Deserialize)]
@@ -47,13 +39,13 @@ const BAR: &str = "  │ ";
 /// The pause before each step at a terminal.
 const PAUSE: Duration = Duration::from_millis(800);
 
-pub(super) fn demo(arguments: &Demo) -> Result<ExitCode> {
+pub(super) fn demo(keep: bool) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut folder = tempfile::Builder::new()
         .prefix("deaddrop-demo-")
         .tempdir()
         .map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), e))?;
-    folder.disable_cleanup(arguments.keep);
+    folder.disable_cleanup(keep);
     let path = folder.path().canonicalize();
     let path = path.map_err(|e| Error::io("open the folder", folder.path(), e))?;
     let project = path.join("project");
@@ -65,7 +57,7 @@ pub(super) fn demo(arguments: &Demo) -> Result<ExitCode> {
         stage.play(n + 1, scene)?;
     }
     drop(folder);
-    if arguments.keep {
+    if keep {
         let kept = json!({ "kept": path.display().to_string() });
         output::print(kept, || format!("\nIts files are in {}", path.display()));
     } else {

@@ -286,19 +286,16 @@ fn report(context: &CliContext, made: &SetUp) {
         format!("-C {} ", shell_word(&config.project.display().to_string()))
     };
     let next = format!("deaddrop {named}new \"what is to be done\"");
-    if output::wants_json() {
-        output::json(&json!({
-            "project": config.project.display().to_string(),
-            "settings": file.display().to_string(),
-            "workspace": config.workspace.display().to_string(),
-            "made": is_new,
-            "sandbox": confinement.as_ref().map(Confinement::line).ok(),
-            "confined": confinement.as_ref().is_ok_and(|c| !matches!(c.tier, Tier::None | Tier::Off)),
-            "next": next,
-        }));
-    } else {
-        output::result(context.display(&file));
-    }
+    let value = json!({
+        "project": config.project.display().to_string(),
+        "settings": file.display().to_string(),
+        "workspace": config.workspace.display().to_string(),
+        "made": is_new,
+        "sandbox": confinement.as_ref().map(Confinement::line).ok(),
+        "confined": confinement.as_ref().is_ok_and(|c| !matches!(c.tier, Tier::None | Tier::Off)),
+        "next": next,
+    });
+    output::print(value, || context.display(&file));
     let verb = if is_new { "is set up" } else { "was already set up" };
     output::say(output::bold(&format!("{} {verb}.", config.project.display())));
     output::say(format!(

@@ -61,6 +61,7 @@ pub use completion::answer_shell;
 use generate::Generate;
 use locate::{Location, ProjectSource};
 use progress::ProgressReporter;
+use show::ClipboardFlags;
 
 /// The exit code if something waits for the person's decision.
 const EXIT_WAITS: u8 = 3;
@@ -74,7 +75,7 @@ enum CliCommand {
     /// Continue a session, and execute replies that have arrived
     Resume(serving::Resume),
     /// Serve every open session of the project
-    Watch(serving::WatchAll),
+    Watch(ClipboardFlags),
     /// Serve every open session, with a page in the browser
     #[cfg(feature = "serve")]
     Serve(serve::ServePage),
@@ -91,15 +92,15 @@ enum CliCommand {
     /// Add your words to the newest outbox
     Say(sessions::Say),
     /// List sessions, or show the state of one
-    Status(sessions::ShowStatus),
+    Status(SessionOperand),
     /// List the turns of a session
-    Log(sessions::Log),
+    Log(SessionFlag),
     /// Show what a turn changed
     Diff(turns::Diff),
     /// Undo recent turns
     Undo(turns::Undo),
     /// Undo the last undo
-    Redo(turns::Redo),
+    Redo(turns::UndoFlags),
     /// Print, copy or open an outbox
     Show(show::Show),
     /// End a session, or remove it
@@ -121,7 +122,11 @@ enum CliCommand {
     #[command(subcommand)]
     Generate(Generate),
     /// Play a whole session in a temporary folder, with explanations
-    Demo(demo::Demo),
+    Demo {
+        /// Keep the folder, and print its path
+        #[arg(long)]
+        keep: bool,
+    },
 }
 
 /// What a command requires before it starts.
@@ -195,13 +200,9 @@ impl CliContext {
 
     /// Opens the project, and reports its problems.
     fn open(&self, stop: Stop) -> Result<Engine> {
-        self.open_with(stop, live::is_on().then(|| Arc::clone(&self.live_output)))
-    }
-
-    /// The same, with a `live_output` for a reader who follows the output of running commands.
-    fn open_with(&self, stop: Stop, live_output: Option<Arc<LiveOutput>>) -> Result<Engine> {
-        let mut reporter = ProgressReporter::new(self);
-        Engine::open(self.config.clone(), self.clock, stop, live_output, &mut reporter)
+        let (live_output, mut reporter) =
+            (Arc::clone(&self.live_output), ProgressReporter::new(self));
+        Engine::open(self.config.clone(), self.clock, stop, Some(live_output), &mut reporter)
     }
 
     /// The complete ID of the named session or run, if the flag is given.
@@ -307,7 +308,7 @@ fn run_command(Cli { global, command }: Cli) -> Result<ExitCode> {
         CliCommand::Init(arguments) => init::init(&arguments, &global),
         CliCommand::New(arguments) => serving::new(&open(Need::Begin)?, &arguments),
         CliCommand::Resume(arguments) => serving::resume(&open(Need::Session)?, &arguments),
-        CliCommand::Watch(arguments) => serving::watch(&open(Need::Begin)?, &arguments),
+        CliCommand::Watch(flags) => serving::watch(&open(Need::Begin)?, flags),
         #[cfg(feature = "serve")]
         CliCommand::Serve(arguments) => {
             let need = if arguments.sets_up_project() { Need::Begin } else { Need::Project };
@@ -319,14 +320,15 @@ fn run_command(Cli { global, command }: Cli) -> Result<ExitCode> {
         CliCommand::Approve(arguments) => decisions::approve(&open(Need::Project)?, &arguments),
         CliCommand::Deny(arguments) => decisions::deny(&open(Need::Project)?, &arguments),
         CliCommand::Say(arguments) => sessions::say(&open(Need::Session)?, &arguments),
-        CliCommand::Status(arguments) => {
-            let need = if arguments.is_about_one() { Need::Project } else { Need::Consent };
-            sessions::status(&open(need)?, &arguments)
+        CliCommand::Status(operand) => {
+            let flag = operand.flag();
+            let need = if flag.id.is_some() { Need::Project } else { Need::Consent };
+            sessions::status(&open(need)?, &flag)
         }
-        CliCommand::Log(arguments) => sessions::log(&open(Need::Session)?, &arguments),
+        CliCommand::Log(flag) => sessions::log(&open(Need::Session)?, &flag),
         CliCommand::Diff(arguments) => turns::diff(&open(Need::Session)?, &arguments),
         CliCommand::Undo(arguments) => turns::undo(&open(Need::Session)?, &arguments),
-        CliCommand::Redo(arguments) => turns::redo(&open(Need::Session)?, &arguments),
+        CliCommand::Redo(flags) => turns::redo(&open(Need::Session)?, &flags),
         CliCommand::Show(arguments) => show::show(&open(Need::Session)?, &arguments),
         CliCommand::Close(arguments) => sessions::close(&open(Need::Session)?, &arguments),
         CliCommand::Doctor => doctor::doctor(&global),
@@ -348,7 +350,7 @@ fn run_command(Cli { global, command }: Cli) -> Result<ExitCode> {
         CliCommand::Generate(Generate::SystemdUnit { clipboard_flags }) => {
             generate::systemd_unit(&open(Need::Project)?, clipboard_flags)
         }
-        CliCommand::Demo(arguments) => demo::demo(&arguments),
+        CliCommand::Demo { keep } => demo::demo(keep),
     }
 }
 

@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 use super::output::{indented_below, operation_name, outcome_json, result, turn_json};
 use super::prompt::{Prompt, PromptAnswer};
 use super::sessions::words_message;
-use super::show::CopyScope;
 use super::summary::OutcomeMark;
 use super::{CliContext, keyboard, live, notice, output, question, show, summary};
+use crate::clipboard::{self, ClipboardSetup};
 use crate::daemon::{Answer, Person};
-use crate::engine::{Engine, Turn};
+use crate::engine::{Engine, Turn, pasted_outbox};
 use crate::event::{ClipboardNews, Event, Observer, QuestionPreview, Waiting};
+use crate::program::Programs;
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
 use crate::session::store::SessionStore;
 use crate::session::{Question, Session};
@@ -250,13 +251,18 @@ impl ProgressReporter<'_> {
             return;
         }
         live::clear();
-        let open = SessionStore::new(&self.context.config.sessions).open_sessions();
+        let config = &self.context.config;
+        let open = SessionStore::new(&config.sessions).open_sessions();
         let newest = open.unwrap_or_default().into_iter().find(Session::awaits_reply);
-        let copy =
-            |it: Session| show::copy_outbox(self.context, &it, it.sequence, &CopyScope::Brief);
-        if let Some(Err(e)) = newest.map(copy) {
-            self.warn(&e.to_string());
-        }
+        let Some(session) = newest else { return };
+        let copied = pasted_outbox(config, &session, session.sequence, true)
+            .map_err(|e| e.to_string())
+            .and_then(|(text, form)| {
+                let setup = ClipboardSetup::current(Programs::of(config));
+                Ok((form, clipboard::copy(&text, &setup)?))
+            });
+        let path = config.outbox.join(session.outbox_name());
+        self.clipboard(&ClipboardNews::Copied(&(path, copied)));
     }
 
     fn step_begun(&self, step: &Step) {
@@ -368,13 +374,8 @@ impl ProgressReporter<'_> {
     }
 
     fn clipboard(&self, news: &ClipboardNews<'_>) {
-        let copied = match news {
-            ClipboardNews::Copied(path, form, backend) => Some((*path, Ok((*form, *backend)))),
-            ClipboardNews::NotCopied(path, why) => Some((*path, Err(*why))),
-            _ => None,
-        };
-        if let Some((path, done)) = copied {
-            self.emit("copied", || show::copied_json(self.context, path, done));
+        if let ClipboardNews::Copied(copied) = news {
+            self.emit("copied", || show::copied_json(self.context, copied));
         }
         match show::clipboard_message(self.context, news) {
             Ok(message) => output::say(&message),

@@ -112,18 +112,6 @@ fn long_subject(session: &Session, width: usize) -> String {
     format!("{lead}{first}'\n")
 }
 
-/// The operation in at most `room` columns, for the line that the person answers.
-pub(super) fn short(session: &Session, room: usize) -> String {
-    let Some(question) = session.question() else { return String::new() };
-    let kind = operation_kind(session, question.kind);
-    match quoted_subject(session) {
-        Some(what) => {
-            format!("{kind} {}", cut_squeezed(&what, room.saturating_sub(kind.len() + 1).max(16)))
-        }
-        None => kind.to_owned(),
-    }
-}
-
 /// The command or the path, in quotes.
 fn quoted_subject(session: &Session) -> Option<String> {
     Some(match subject(session)? {
@@ -134,20 +122,19 @@ fn quoted_subject(session: &Session) -> Option<String> {
 
 /// The line that the person answers, on one row.
 pub(super) fn line(session: &Session, with_id: bool) -> String {
-    let end = match session.question() {
-        Some(Question { step: None, .. }) => ": do it? [y/N] ",
-        Some(Question { ask, .. }) if ask.always => ": do it? [y/N/always/rest] ",
+    let Some(question) = session.question() else { return String::new() };
+    let id = cut_squeezed(&visible_line(&question.id), 24);
+    let of = if with_id { format!("{id} of {}: ", session.stem()) } else { String::new() };
+    let begin = of + operation_kind(session, question.kind);
+    let end = match question {
+        Question { step: None, .. } => ": do it? [y/N] ",
+        Question { ask, .. } if ask.always => ": do it? [y/N/always/rest] ",
         _ => ": do it? [y/N/rest] ",
     };
-    let begin = match session.question() {
-        Some(question) if with_id => {
-            format!("{} of {}: ", cut_squeezed(&visible_line(&question.id), 24), session.stem())
-        }
-        _ => String::new(),
-    };
     // Leave room for the answer.
-    let room = text_width().saturating_sub(begin.len() + end.len() + 3);
-    format!("{begin}{}{end}", short(session, room))
+    let room = text_width().saturating_sub(begin.len() + end.len() + 4).max(16);
+    let what = quoted_subject(session).map(|what| format!(" {}", cut_squeezed(&what, room)));
+    format!("{begin}{}{end}", what.unwrap_or_default())
 }
 
 /// The complete command, with its folder, variables and timeout.

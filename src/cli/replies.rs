@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::input::TextInput;
-use super::show::{CopyScope, copy_outbox};
+use super::show::copy_outbox;
 use super::{CliContext, SessionFlag, input, output};
 use crate::clipboard::{self, ClipboardBackend, ClipboardSetup};
 use crate::engine::Selection;
@@ -80,7 +80,7 @@ pub(super) fn next(context: &CliContext, arguments: &Next) -> Result<ExitCode> {
     let session = SessionStore::new(&context.config.sessions).load(&id)?;
     // A session that is complete or waits for a decision has no outbox to copy.
     if session.awaits_reply() {
-        copy_outbox(context, &session, session.sequence, &CopyScope::Whole)?;
+        copy_outbox(context, &session, session.sequence, None)?;
     }
     Ok(code)
 }

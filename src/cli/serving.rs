@@ -79,12 +79,6 @@ pub(super) struct Resume {
     no_watch: bool,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct WatchAll {
-    #[command(flatten)]
-    clipboard_flags: ClipboardFlags,
-}
-
 pub(super) fn new(context: &CliContext, arguments: &New) -> Result<ExitCode> {
     if let Some(id) = &arguments.id
         && (!is_id(id) || context.config.sessions.join(format!("{id}.json")).exists())
@@ -226,23 +220,32 @@ pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCod
     serve(context, &mut engine, &Serve::One(id), flags, &stop)
 }
 
-pub(super) fn watch(context: &CliContext, arguments: &WatchAll) -> Result<ExitCode> {
+pub(super) fn watch(context: &CliContext, flags: ClipboardFlags) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut engine = context.open(stop.clone())?;
-    for session in engine.store.open_sessions()? {
-        if let Err(e) = engine.check_workspace(&session) {
-            output::warning(&e.to_string());
-            continue;
-        }
-        let waits = session.pending.is_some();
-        if !waits {
-            engine.restore_outbox(&session)?;
-        }
+    for session in restore_outboxes(&engine)? {
         output::say(format!("Session {}: {}", session.id, first_line(&session.task)));
-        let outbox = (!waits).then(|| engine.outbox_path(&session));
+        let outbox = session.pending.is_none().then(|| engine.outbox_path(&session));
         print_outbox(context, &Turn { session, outbox });
     }
-    serve(context, &mut engine, &Serve::All, arguments.clipboard_flags, &stop)
+    serve(context, &mut engine, &Serve::All, flags, &stop)
+}
+
+/// The open sessions of this workspace. Writes outboxes that are missing, and warns about sessions of other workspaces.
+pub(super) fn restore_outboxes(engine: &Engine) -> Result<Vec<Session>> {
+    let mut sessions = Vec::new();
+    for session in engine.store.open_sessions()? {
+        match engine.check_workspace(&session) {
+            Err(e) => output::warning(&e.to_string()),
+            Ok(()) => {
+                if session.pending.is_none() {
+                    engine.restore_outbox(&session)?;
+                }
+                sessions.push(session);
+            }
+        }
+    }
+    Ok(sessions)
 }
 
 fn serve(

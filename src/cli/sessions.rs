@@ -27,31 +27,12 @@ use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-pub(super) struct ShowStatus {
-    #[command(flatten)]
-    session: SessionOperand,
-}
-
-impl ShowStatus {
-    /// Whether it is about one session, rather than a list of all.
-    pub(super) fn is_about_one(&self) -> bool {
-        self.session.flag().id.is_some()
-    }
-}
-
-#[derive(Debug, Args)]
 pub(super) struct Close {
     #[command(flatten)]
     session: SessionOperand,
     /// Also remove its outboxes, its log, and what undo needs
     #[arg(long)]
     delete: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Log {
-    #[command(flatten)]
-    session: SessionFlag,
 }
 
 #[derive(Debug, Args)]
@@ -98,12 +79,11 @@ fn list(context: &CliContext) -> Result<ExitCode> {
     Ok(if damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub(super) fn status(context: &CliContext, arguments: &ShowStatus) -> Result<ExitCode> {
-    let flag = arguments.session.flag();
+pub(super) fn status(context: &CliContext, flag: &SessionFlag) -> Result<ExitCode> {
     if flag.id.is_none() {
         return list(context);
     }
-    let session = named_or_newest(context, &flag)?;
+    let session = named_or_newest(context, flag)?;
     if output::wants_json() {
         let mut value = to_json(context, &session);
         let results = output::outcomes(&session).iter().map(output::outcome_json);
@@ -213,8 +193,8 @@ fn describe_sandbox(context: &CliContext, session: &Session) -> String {
     }
 }
 
-pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
-    let session = named_or_newest(context, &arguments.session)?;
+pub(super) fn log(context: &CliContext, flag: &SessionFlag) -> Result<ExitCode> {
+    let session = named_or_newest(context, flag)?;
     let entries = log::read(&context.config.sessions, &session.id)?;
     let undone = log::undone(&entries);
     let diffs = TurnDiffs::of(&context.config, &session, &entries).map_err(|e| e.to_string());

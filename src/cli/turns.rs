@@ -170,13 +170,7 @@ pub(super) struct Undo {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Redo {
-    #[command(flatten)]
-    flags: UndoFlags,
-}
-
-#[derive(Debug, Args)]
-struct UndoFlags {
+pub(super) struct UndoFlags {
     #[command(flatten)]
     session: SessionFlag,
     /// Also overwrite later changes, protected files, and files renamed from ignored names
@@ -192,8 +186,8 @@ pub(super) fn undo(context: &CliContext, arguments: &Undo) -> Result<ExitCode> {
     run_request(context, UndoRequest::Turns(turns), &arguments.flags)
 }
 
-pub(super) fn redo(context: &CliContext, arguments: &Redo) -> Result<ExitCode> {
-    run_request(context, UndoRequest::LastUndo, &arguments.flags)
+pub(super) fn redo(context: &CliContext, flags: &UndoFlags) -> Result<ExitCode> {
+    run_request(context, UndoRequest::LastUndo, flags)
 }
 
 fn run_request(context: &CliContext, undo: UndoRequest, flags: &UndoFlags) -> Result<ExitCode> {
