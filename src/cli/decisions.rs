@@ -49,14 +49,12 @@ struct OperationFlags {
 }
 
 pub(super) fn approve(context: &CliContext, arguments: &Approve) -> Result<ExitCode> {
-    let Approve { flags, always: further } = arguments;
-    decide(context, flags, true, *further, None)
+    decide(context, &arguments.flags, true, arguments.always, None)
 }
 
 pub(super) fn deny(context: &CliContext, arguments: &Deny) -> Result<ExitCode> {
-    let Deny { flags, reason, rest: further } = arguments;
-    let reason = reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
-    decide(context, flags, false, *further, reason)
+    let reason = arguments.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+    decide(context, &arguments.flags, false, arguments.rest, reason)
 }
 
 fn decide(

@@ -61,7 +61,9 @@ pub(super) fn demo(keep: bool) -> Result<ExitCode> {
         let kept = json!({ "kept": path.display().to_string() });
         output::print(kept, || format!("\nIts files are in {}", path.display()));
     } else {
-        stage.tell("\nIts files are removed. To work on your own project, run `deaddrop init`, then `deaddrop new \"your task\"`.");
+        tell(
+            "\nIts files are removed. To work on your own project, run `deaddrop init`, then `deaddrop new \"your task\"`.",
+        );
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -79,17 +81,17 @@ impl Stage<'_> {
             self.pause()?;
         }
         let title = output::bold(&format!("{number}. {}", scene.title));
-        self.tell(Styled::from("\n") + title + format!("\n{}\n", scene.why));
+        tell(Styled::from("\n") + title + format!("\n{}\n", scene.why));
         if let Some(reply) = &scene.reply {
             let file = self.path.join("reply.txt");
             fs::write(&file, reply).map_err(|e| Error::io("write", &file, e))?;
-            self.show(reply);
+            show(reply);
         }
         for words in &scene.commands {
             let typed = words
                 .iter()
                 .map(|word| if word.contains(' ') { format!("\"{word}\"") } else { word.clone() });
-            self.tell(format!("\n$ deaddrop {}\n", typed.collect::<Vec<_>>().join(" ")));
+            tell(format!("\n$ deaddrop {}\n", typed.collect::<Vec<_>>().join(" ")));
             self.run(words)?;
         }
         Ok(())
@@ -103,19 +105,6 @@ impl Stage<'_> {
             thread::sleep(Duration::from_millis(10));
         }
         if self.stop.is_asked() { Err(Error::interrupted()) } else { Ok(()) }
-    }
-
-    fn tell(&self, text: impl Into<Styled>) {
-        if !output::wants_json() && !output::is_quiet() {
-            output::prose(text);
-        }
-    }
-
-    /// Shows a reply or the output of a command.
-    fn show(&self, text: &str) {
-        for row in output::wrapped_behind(text.trim_end(), BAR).as_str().lines() {
-            self.tell(format!("{BAR}{row}"));
-        }
     }
 
     /// Runs deaddrop without the person's own settings, and shows its output.
@@ -147,7 +136,7 @@ impl Stage<'_> {
         if output::wants_json() {
             said.lines().for_each(output::json_text);
         }
-        self.show(&said);
+        show(&said);
         let ended = child.wait().map_err(fail)?;
         if self.stop.is_asked() {
             return Err(Error::interrupted());
@@ -156,5 +145,18 @@ impl Stage<'_> {
             Some(code) if code == 0 || code == i32::from(EXIT_WAITS) => Ok(()),
             _ => Err(Error::failed(format!("`deaddrop {}` failed: {said}", words.join(" ")))),
         }
+    }
+}
+
+fn tell(text: impl Into<Styled>) {
+    if !output::wants_json() && !output::is_quiet() {
+        output::prose(text);
+    }
+}
+
+/// Shows a reply or the output of a command.
+fn show(text: &str) {
+    for row in output::wrapped_behind(text.trim_end(), BAR).as_str().lines() {
+        tell(format!("{BAR}{row}"));
     }
 }

@@ -46,7 +46,7 @@ pub(super) struct Manual {
 
 pub(super) fn completions(shell: Shell) -> ExitCode {
     let script = completion::script(shell);
-    print(&script, output::wants_json().then(|| ("shell", shell.to_string(), "script")));
+    print(&script, ["shell", &shell.to_string(), "script"]);
     ExitCode::SUCCESS
 }
 
@@ -71,7 +71,7 @@ pub(super) fn manual(Manual { command, dir }: &Manual) -> Result<ExitCode> {
     Man::new(named.clone())
         .render(&mut page)
         .map_err(|e| Error::io("write the page of", name.as_ref(), e))?;
-    print(&page, output::wants_json().then_some(("page", name, "roff")));
+    print(&page, ["page", &name, "roff"]);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -90,18 +90,18 @@ pub(super) fn systemd_unit(
     let project = &context.config.project;
     let text = unit(&program, project, &variables, &clipboard_flags.flags())
         .map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
-    let name = unit_name(project);
-    print(text.as_bytes(), output::wants_json().then_some(("unit", name, "text")));
+    print(text.as_bytes(), ["unit", &unit_name(project), "text"]);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a text. `as_json` is the name's field, the name and the text's field, for `--json`.
-fn print(text: &[u8], as_json: Option<(&str, String, &str)>) {
-    if let Some((name_field, name, text_field)) = as_json {
+/// Prints a text, with its name as JSON.
+fn print(text: &[u8], [name_field, name, text_field]: [&str; 3]) {
+    if output::wants_json() {
         let text = String::from_utf8_lossy(text);
-        return output::json(&json!({ name_field: name, text_field: text }));
+        output::json(&json!({ name_field: name, text_field: text }));
+    } else {
+        output::data(text);
     }
-    output::data(text);
 }
 
 /// Starts a service when the person logs in.

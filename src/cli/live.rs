@@ -5,11 +5,13 @@
 //! terminal wraps the line, all of it is below the cursor and can be removed.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anstyle::Style;
+use signal_hook::consts::SIGCONT;
 
 use super::{keyboard, rows};
 use crate::runner::{LastLine, LiveOutput};
@@ -21,7 +23,7 @@ use crate::watch::Stop;
 const TICK: Duration = Duration::from_millis(100);
 /// Operations that end sooner are not shown.
 const SHOW_AFTER: Duration = Duration::from_millis(100);
-/// How often the line is redrawn otherwise, if the terminal's size has changed or the process was stopped.
+/// How often the line is redrawn otherwise, if the terminal's size has changed or the process continues after a Ctrl-Z.
 const SLOW_TICK: Duration = Duration::from_secs(1);
 /// After this time the line has a spinner, the elapsed time and the last line of output.
 const SPIN_AFTER: Duration = Duration::from_secs(1);
@@ -54,8 +56,10 @@ enum StatusLine {
 /// Draws lines in place from now on.
 pub(super) fn begin() {
     lock().on = true;
-    // Without the thread the line is not updated; that does no harm.
-    drop(thread::Builder::new().name("status line".into()).spawn(redraw));
+    let is_continued = Arc::new(AtomicBool::new(false));
+    // Without the signal or the thread the line is not updated; that does no harm.
+    drop(signal_hook::flag::register(SIGCONT, Arc::clone(&is_continued)));
+    drop(thread::Builder::new().name("status line".into()).spawn(move || redraw(&is_continued)));
 }
 
 /// Whether lines are drawn in place: not while a question is shown.
@@ -134,17 +138,17 @@ fn lock() -> MutexGuard<'static, Screen> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Redraws the line again and again.
-fn redraw() {
+/// Redraws the line again and again. `is_continued` is set when the process continues after a Ctrl-Z.
+fn redraw(is_continued: &AtomicBool) {
     let mut screen = lock();
     loop {
         screen.draw();
         let is_running = matches!(screen.line, Some(StatusLine::Running { .. }));
-        let (tick, begun) = (if is_running { TICK } else { SLOW_TICK }, Instant::now());
+        let tick = if is_running { TICK } else { SLOW_TICK };
         let Ok((again, _)) = CHANGED.wait_timeout(screen, tick) else { return };
         screen = again;
-        // The process was stopped, for example by Ctrl-Z, and other processes may have written meanwhile.
-        if begun.elapsed() > tick + SLOW_TICK {
+        if is_continued.swap(false, Ordering::Relaxed) {
+            // Other processes may have written meanwhile.
             screen.drawn = None;
         }
     }

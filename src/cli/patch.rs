@@ -128,8 +128,10 @@ fn entry_patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<
     }
     let (old, new) = (lines(old), lines(new));
     let diff = TextDiff::configure().newline_terminated(true).diff_slices(&old, &new);
-    // Writing to memory cannot fail.
-    let _ = diff.unified_diff().context_radius(CONTEXT_LINES).to_writer(&mut out);
+    for hunk in diff.unified_diff().context_radius(CONTEXT_LINES).iter_hunks() {
+        // Writing to memory cannot fail. `UnifiedDiff::to_writer` would replace bytes that are not UTF-8.
+        let _ = hunk.to_writer(&mut out);
+    }
     out
 }
 

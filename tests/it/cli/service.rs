@@ -63,7 +63,7 @@ fn systemd_reads_the_unit_as_it_is_meant() {
     for folder in ["50%", "\"off\"", "\\x41", "$HOME"] {
         base.write(&format!("{folder}/deaddrop.toml"), "");
         let run = base.run(&["-C", folder, "generate", "systemd-unit"]).with_code(2);
-        assert!(run.stdout.is_empty() && run.message().contains("systemd needs"), "{run:?}");
+        assert!(run.stdout.is_empty() && run.stderr.contains("systemd needs"), "{run:?}");
     }
     let folder = "My project; {X} é";
     base.write(&format!("{folder}/deaddrop.toml"), "");
