@@ -17,7 +17,7 @@ use crate::protocol::operations::OPERATION_TYPES;
 use crate::protocol::{Detail, Kind, Outcome, Warning, tags};
 use crate::session::Session;
 use crate::settings::Secrets;
-use crate::terminal::{Stream, Styled};
+use crate::terminal::{HAS_COLORS, Stream, Styled};
 use crate::text::{count, indented, visible_line};
 
 /// How many characters of the last line of an output are shown.
@@ -41,11 +41,12 @@ pub(super) fn begin(global: &Global) {
 /// Decides about colours.
 pub(super) fn use_colors(when: ColorChoice) {
     for stream in [Stream::Out, Stream::Err] {
-        stream.set_colors(match when {
+        let has_colors = match when {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
             ColorChoice::Auto => stream.is_terminal() && can_draw() && !colors_are_refused(),
-        });
+        };
+        HAS_COLORS[stream as usize].store(has_colors, Ordering::Relaxed);
     }
 }
 
@@ -66,7 +67,7 @@ pub(super) fn is_verbose() -> bool {
 
 /// Whether results go to a program and not to a person: no terminal, and no colours wanted.
 pub(super) fn results_are_piped() -> bool {
-    !Stream::Out.has_colors() && !Stream::Out.is_terminal()
+    !HAS_COLORS[Stream::Out as usize].load(Ordering::Relaxed) && !Stream::Out.is_terminal()
 }
 
 /// Prints a result. Errors are ignored: a reader that closed the pipe has seen enough.
