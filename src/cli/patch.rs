@@ -1,7 +1,8 @@
 //! Changes of files and links as patches: byte for byte as git writes them, so that `git apply -R` and `patch -R -p1`
 //! accept them, and in a form for a person.
 
-use similar::TextDiff;
+use similar::udiff::UnifiedHunkHeader;
+use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
 use super::output::{green, red};
 use super::rows::{BAR, pieces};
@@ -126,12 +127,7 @@ fn entry_patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<
         let end: &[u8] = if name.contains(&b' ') { b"\t\n" } else { b"\n" };
         out.extend([sign.as_bytes(), &*name, end].concat());
     }
-    let (old, new) = (lines(old), lines(new));
-    let diff = TextDiff::configure().newline_terminated(true).diff_slices(&old, &new);
-    for hunk in diff.unified_diff().context_radius(CONTEXT_LINES).iter_hunks() {
-        // Writing to memory cannot fail. `UnifiedDiff::to_writer` would replace bytes that are not UTF-8.
-        let _ = hunk.to_writer(&mut out);
-    }
+    out.extend(hunks(&lines(old), &lines(new)));
     out
 }
 
@@ -142,6 +138,31 @@ fn bytes(side: Option<&Side>) -> &[u8] {
 /// The lines of a file, each with its line feed. Only a line feed ends a line.
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// The hunks of a diff. `similar` itself takes a carriage return for the end of a line, and replaces bytes that are not UTF-8.
+fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for ops in group_diff_ops(capture_diff_slices(Algorithm::Myers, old, new), CONTEXT_LINES) {
+        out.extend(format!("{}\n", UnifiedHunkHeader::new(&ops)).into_bytes());
+        for op in &ops {
+            if let DiffOp::Equal { .. } = op {
+                old[op.old_range()].iter().for_each(|line| push_line(&mut out, b' ', line));
+                continue;
+            }
+            old[op.old_range()].iter().for_each(|line| push_line(&mut out, b'-', line));
+            new[op.new_range()].iter().for_each(|line| push_line(&mut out, b'+', line));
+        }
+    }
+    out
+}
+
+fn push_line(out: &mut Vec<u8>, sign: u8, line: &[u8]) {
+    out.push(sign);
+    out.extend_from_slice(line);
+    if !line.ends_with(b"\n") {
+        out.extend_from_slice(b"\n\\ No newline at end of file\n");
+    }
 }
 
 /// A name behind the prefix of its side, quoted as git does.
