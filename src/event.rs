@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::clipboard::ClipboardBackend;
+use crate::clipboard::{ClipboardBackend, CopyResult};
 use crate::executor::PreviewedChange;
 use crate::outbox::OutboxForm;
 use crate::protocol::{Outcome, Step};
@@ -93,10 +93,8 @@ pub struct Waiting<'a> {
 /// What changed about the clipboard.
 #[derive(Debug)]
 pub enum ClipboardNews<'a> {
-    /// This outbox was copied, in this form.
-    Copied(&'a Path, &'a OutboxForm, ClipboardBackend),
-    /// This outbox could not be copied, for these reasons.
-    NotCopied(&'a Path, &'a str),
+    /// An outbox was copied in this form, or could not be copied.
+    Copied(&'a CopyResult<OutboxForm>),
     /// Replies are taken from it, this way.
     Watched(ClipboardBackend),
     /// A reply on it was not taken, for this reason.

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::ops::{Add, Range};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::Style;
 
@@ -39,27 +40,25 @@ impl Styled {
         self.styles.extend(other.styles.into_iter().map(moved));
     }
 
-    /// The same text with its styles, wrapped into `rows`, which may differ from it only in blanks and line feeds.
-    pub(crate) fn in_rows(self, rows: String) -> Self {
-        if self.styles.is_empty() || rows == self.text {
-            return Self { text: rows, ..self };
+    /// The same text with other texts in these ranges, which are sorted and hold only blanks. Styles stay on their words.
+    pub(crate) fn with_blanks(self, changed: &[(Range<usize>, String)]) -> Self {
+        let (mut text, mut styles) = (self.text, self.styles);
+        for (range, new) in changed.iter().rev() {
+            text.replace_range(range.clone(), new);
         }
-        let ink = |text: &str| -> Vec<Range<usize>> {
-            let inked = text.char_indices().filter(|(_, c)| !matches!(c, ' ' | '\n'));
-            inked.map(|(at, c)| at..at + c.len_utf8()).collect()
+        let moved = |at: usize| {
+            let before = changed.iter().take_while(|(range, _)| range.end <= at);
+            before.fold(at, |at, (range, new)| at + new.len() - range.len())
         };
-        let (before, after) = (ink(&self.text), ink(&rows));
-        let moved = |(range, style): (Range<usize>, Style)| {
-            let first = before.partition_point(|c| c.start < range.start);
-            let end = before.partition_point(|c| c.start < range.end);
-            let last = after.get(end.checked_sub(1)?)?;
-            (first < end).then(|| (after[first].start..last.end, style))
-        };
-        Self { styles: self.styles.into_iter().filter_map(moved).collect(), text: rows }
+        styles.iter_mut().for_each(|(at, _)| *at = moved(at.start)..moved(at.end));
+        Self { text, styles }
     }
 
-    /// The text with escape sequences for its styles.
-    fn escaped(&self) -> String {
+    /// The text, with escape sequences for its styles if the stream has colours.
+    fn shown(&self, to: Stream) -> String {
+        if !HAS_COLORS[to as usize].load(Ordering::Relaxed) {
+            return self.text.clone();
+        }
         let (mut out, mut at) = (String::with_capacity(self.text.len()), 0);
         for (range, style) in &self.styles {
             out.push_str(&self.text[at..range.start]);
@@ -92,6 +91,9 @@ pub(crate) enum Stream {
     Err,
 }
 
+/// Whether styles are written, or only the text, to standard output and to standard error.
+pub(crate) static HAS_COLORS: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
+
 impl Stream {
     pub(crate) fn is_terminal(self) -> bool {
         self.with(|fd| fd.is_terminal())
@@ -108,12 +110,12 @@ impl Stream {
 
     /// Writes text for a person.
     pub(crate) fn text(self, text: &Styled) -> io::Result<()> {
-        self.write(text.escaped().as_bytes())
+        self.write(text.shown(self).as_bytes())
     }
 
     /// Writes text for a person, and ends the line.
     pub(crate) fn line(self, text: &Styled) -> io::Result<()> {
-        self.write((text.escaped() + "\n").as_bytes())
+        self.write((text.shown(self) + "\n").as_bytes())
     }
 
     /// Writes JSON in which every control character is escaped, and ends the line.
@@ -130,8 +132,8 @@ impl Stream {
     }
 
     /// Writes the help in its own styles, which are trusted because they are part of this program.
-    pub(crate) fn help(self, help: &clap::builder::StyledStr, color: bool) -> io::Result<()> {
-        if color {
+    pub(crate) fn help(self, help: &clap::builder::StyledStr) -> io::Result<()> {
+        if HAS_COLORS[self as usize].load(Ordering::Relaxed) {
             return self.write(help.ansi().to_string().as_bytes());
         }
         self.text(&Styled::from(help.to_string()))
@@ -140,7 +142,7 @@ impl Stream {
     /// Draws a line in place of the previous one, and leaves the cursor at its beginning. Line wrapping is off, so that a line
     /// that is wider than computed is cut.
     pub(crate) fn draw(self, line: &Styled) -> io::Result<()> {
-        self.write(format!("\r\x1b[?7l{}\x1b[J\x1b[?7h\r", line.escaped()).as_bytes())
+        self.write(format!("\r\x1b[?7l{}\x1b[J\x1b[?7h\r", line.shown(self)).as_bytes())
     }
 
     /// Removes the drawn line.
@@ -188,10 +190,8 @@ pub(crate) fn report_panics(restore: fn()) {
     std::panic::set_hook(Box::new(move |panic| {
         restore();
         let trace = std::backtrace::Backtrace::capture();
-        let trace = match trace.status() {
-            std::backtrace::BacktraceStatus::Captured => format!("\n{trace}"),
-            _ => String::new(),
-        };
+        let is_there = trace.status() == std::backtrace::BacktraceStatus::Captured;
+        let trace = if is_there { format!("\n{trace}") } else { String::new() };
         let _ = Stream::Err.line(&Styled::from(format!("{panic}{trace}")));
     }));
 }
@@ -206,17 +206,24 @@ mod tests {
 
     #[test]
     fn only_own_styles_are_escape_sequences() {
+        HAS_COLORS[Stream::Err as usize].store(true, Ordering::Relaxed);
         let text =
             Styled::new(RED, "a\x1b[2J") + " \x1b[1mb\u{9b}c\u{202e}" + Styled::new(RED, "d");
         assert_eq!(text.as_str(), "a␛[2J ␛[1mb<U+009B>c<U+202E>d");
-        assert_eq!(text.escaped(), "\x1b[31ma␛[2J\x1b[0m ␛[1mb<U+009B>c<U+202E>\x1b[31md\x1b[0m");
+        assert_eq!(
+            text.shown(Stream::Err),
+            "\x1b[31ma␛[2J\x1b[0m ␛[1mb<U+009B>c<U+202E>\x1b[31md\x1b[0m"
+        );
     }
 
     #[test]
     fn styles_stay_on_their_words_when_rows_are_broken() {
+        HAS_COLORS[Stream::Err as usize].store(true, Ordering::Relaxed);
         let text = Styled::from("see ") + Styled::new(RED, "this or  that") + " too";
-        let rows = text.in_rows("see\n  this or\n  that\n  too".to_owned());
-        assert_eq!(rows.escaped(), "see\n  \x1b[31mthis or\n  that\x1b[0m\n  too");
+        let breaks = [3..4, 11..13, 17..18].map(|range| (range, "\n  ".to_owned()));
+        let rows = text.with_blanks(&breaks);
+        assert_eq!(rows.shown(Stream::Err), "see\n  \x1b[31mthis or\n  that\x1b[0m\n  too");
+        assert_eq!(rows.shown(Stream::Out), "see\n  this or\n  that\n  too");
     }
 
     #[test]

@@ -48,24 +48,24 @@ pub(super) fn check(context: &CliContext, arguments: &Check) -> Result<ExitCode>
     let mut failed = 0;
     for (n, file) in files.iter().enumerate() {
         let named = visible_line(&file.to_string_lossy()).into_owned();
-        if files.len() > 1 && !context.json {
-            let heading = context.ui.for_results().bold(&format!("{named}:"));
+        if files.len() > 1 && !output::wants_json() {
+            let heading = output::bold(&format!("{named}:"));
             output::result(Styled::from(if n == 0 { "" } else { "\n" }) + heading);
         }
-        let is_right = match replies::read(context, file) {
+        let is_right = match replies::read(file) {
             Ok((text, _)) => surroundings.look_at(&text, &named, &arguments.leave_out)?,
             Err(e) => {
-                if context.json {
+                if output::wants_json() {
                     output::json(&json!({ "file": named, "unreadable": e.to_string() }));
                 }
-                context.ui.error(&e.to_string());
+                output::error(&e.to_string());
                 false
             }
         };
         failed += usize::from(!is_right);
     }
     if files.len() > 1 {
-        context.ui.say(format!("\n{}, {failed} with errors.", count(files.len(), "file")));
+        output::say(format!("\n{}, {failed} with errors.", count(files.len(), "file")));
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -145,7 +145,7 @@ impl<'a> Surroundings<'a> {
         let rewritten = (!is_in_guest).then(|| preview.into_changes());
         let errors = outcomes.iter().filter(|outcome| outcome.failed()).count();
         let warnings: Vec<WarningKind> = outcomes.iter().flat_map(warnings).collect();
-        if self.context.json {
+        if output::wants_json() {
             let in_operations = reply.dialect == Some(Dialect::Operations);
             let blocks = reply.steps.iter().map(Step::kind).filter(|kind| *kind != Kind::Reply);
             let files = rewritten.map(|files| files.iter().map(patch::to_json).collect::<Vec<_>>());
@@ -175,13 +175,12 @@ impl<'a> Surroundings<'a> {
             }));
             return Ok(errors == 0);
         }
-        let ui = &self.context.ui;
         if let Some(why) = &held {
             output::prose(format!("Would be held: {why}"));
         }
         for outcome in &outcomes {
             let line = Styled::from(format!("{:>5}  ", outcome.line));
-            output::prose(line + ui.for_results().preview(outcome));
+            output::prose(line + output::preview(outcome));
         }
         let paths: BTreeSet<&RelPath> = rewritten.iter().flatten().map(|file| &file.path).collect();
         let is_repeated = rewritten.iter().flatten().count() > paths.len();
@@ -189,12 +188,12 @@ impl<'a> Surroundings<'a> {
             if let Some(step) = file.by_step.filter(|_| is_repeated) {
                 output::prose(format!("\nBefore command {step}:"));
             }
-            output::result(Styled::from("\n") + coloured(&ui.for_results(), &diff(file)));
+            output::result(Styled::from("\n") + coloured(&diff(file)));
         }
         withheld.iter().for_each(|told| output::prose(format!("Would be {told}")));
         let changed =
             rewritten.as_ref().map(|_| format!(", {} would change", count(paths.len(), "file")));
-        ui.say(format!(
+        output::say(format!(
             "\n{}, {}, {}{}. Nothing was done.",
             count(outcomes.len(), "command"),
             count(errors, "error"),

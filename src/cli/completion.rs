@@ -1,6 +1,5 @@
 //! Shell completions. Shells ask this program, because only it knows the existing sessions and policies.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::Str;
@@ -75,7 +74,7 @@ fn with_values(command: Command) -> Command {
 }
 
 fn among(arg: Arg, values: Vec<&'static str>) -> Arg {
-    arg.add(ArgValueCandidates::new(move || values.iter().map(candidate).collect()))
+    arg.add(ArgValueCandidates::new(move || values.iter().map(CompletionCandidate::new).collect()))
 }
 
 /// The kind of value of an argument, based on its name in `--help`.
@@ -86,10 +85,6 @@ fn hint(arg: &Arg) -> ValueHint {
         (_, ValueHint::AnyPath | ValueHint::FilePath) => ValueHint::FilePath,
         _ => ValueHint::Other,
     }
-}
-
-fn candidate(value: impl Into<OsString>) -> CompletionCandidate {
-    CompletionCandidate::new(value)
 }
 
 /// The settings of the project that `-C` or the current folder selects. They are read without consent, and nothing in them
@@ -104,13 +99,13 @@ fn config() -> Option<Config> {
 fn sessions() -> Vec<CompletionCandidate> {
     let store = config().map(|config| SessionStore::new(&config.sessions));
     let stems = store.and_then(|store| Some([store.ids().ok()?, store.runs().ok()?].concat()));
-    stems.unwrap_or_default().into_iter().map(candidate).collect()
+    stems.unwrap_or_default().into_iter().map(CompletionCandidate::new).collect()
 }
 
 /// The policies of the project.
 fn policies() -> Vec<CompletionCandidate> {
     match config() {
-        Some(config) => config.policy_names().map(candidate).collect(),
-        None => Policy::PRESETS.into_iter().map(candidate).collect(),
+        Some(config) => config.policy_names().map(CompletionCandidate::new).collect(),
+        None => Policy::PRESETS.into_iter().map(CompletionCandidate::new).collect(),
     }
 }

@@ -49,14 +49,12 @@ struct OperationFlags {
 }
 
 pub(super) fn approve(context: &CliContext, arguments: &Approve) -> Result<ExitCode> {
-    let Approve { flags, always: further } = arguments;
-    decide(context, flags, true, *further, None)
+    decide(context, &arguments.flags, true, arguments.always, None)
 }
 
 pub(super) fn deny(context: &CliContext, arguments: &Deny) -> Result<ExitCode> {
-    let Deny { flags, reason, rest: further } = arguments;
-    let reason = reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
-    decide(context, flags, false, *further, reason)
+    let reason = arguments.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+    decide(context, &arguments.flags, false, arguments.rest, reason)
 }
 
 fn decide(
@@ -121,17 +119,16 @@ fn decide_one(
     let (approved, operation) = (decision.approved, decision.question.id.clone());
     let verb = if approved { "Approved" } else { "Denied" };
     let turn = context.decide(session, decision, stop)?;
-    let ui = &context.ui;
     if turn.session.run.is_some() {
         let stem = turn.session.stem();
-        if context.json {
+        if output::wants_json() {
             output::json(&json!({
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));
         }
-        ui.say(format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` continues."));
+        output::say(format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` continues."));
         return Ok(ExitCode::SUCCESS);
     }
-    ui.say(format!("{verb} {} of session {}.", visible_line(&operation), session.id));
+    output::say(format!("{verb} {} of session {}.", visible_line(&operation), session.id));
     context.conclude(turn, asks, stop)
 }

@@ -8,23 +8,14 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::output::{self, Terminal};
-use super::{EXIT_WAITS, rows};
+use super::{EXIT_WAITS, output, rows};
 use crate::error::{Error, Result};
 use crate::program;
 use crate::terminal::{Stream, Styled};
 use crate::watch::Stop;
-
-#[derive(Debug, Args)]
-pub(super) struct Demo {
-    /// Keep the folder, and print its path
-    #[arg(long)]
-    keep: bool,
-}
 
 /// The steps of the demonstration.
 #[derive(Deserialize)]
@@ -48,29 +39,31 @@ const BAR: &str = "  │ ";
 /// The pause before each step at a terminal.
 const PAUSE: Duration = Duration::from_millis(800);
 
-pub(super) fn demo(arguments: &Demo, ui: &Terminal, json: bool) -> Result<ExitCode> {
+pub(super) fn demo(keep: bool) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut folder = tempfile::Builder::new()
         .prefix("deaddrop-demo-")
         .tempdir()
         .map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), e))?;
-    folder.disable_cleanup(arguments.keep);
+    folder.disable_cleanup(keep);
     let path = folder.path().canonicalize();
     let path = path.map_err(|e| Error::io("open the folder", folder.path(), e))?;
     let project = path.join("project");
     fs::create_dir(&project).map_err(|e| Error::io("make the folder", &project, e))?;
-    let stage = Stage { path: &path, ui, json, stop };
+    let stage = Stage { path: &path, stop };
     let Scenes { scene: scenes } =
         toml::from_str(include_str!("data/demo.toml")).expect("the table is valid");
     for (n, scene) in scenes.iter().enumerate() {
         stage.play(n + 1, scene)?;
     }
     drop(folder);
-    if arguments.keep {
+    if keep {
         let kept = json!({ "kept": path.display().to_string() });
-        output::print(json, kept, || format!("\nIts files are in {}", path.display()));
+        output::print(kept, || format!("\nIts files are in {}", path.display()));
     } else {
-        stage.tell("\nIts files are removed. To work on your own project, run `deaddrop init`, then `deaddrop new \"your task\"`.");
+        tell(
+            "\nIts files are removed. To work on your own project, run `deaddrop init`, then `deaddrop new \"your task\"`.",
+        );
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -78,8 +71,6 @@ pub(super) fn demo(arguments: &Demo, ui: &Terminal, json: bool) -> Result<ExitCo
 /// The folder of the demonstration, and how it is shown.
 struct Stage<'a> {
     path: &'a Path,
-    ui: &'a Terminal,
-    json: bool,
     stop: Stop,
 }
 
@@ -89,18 +80,18 @@ impl Stage<'_> {
         if number > 1 {
             self.pause()?;
         }
-        let title = self.ui.for_results().bold(&format!("{number}. {}", scene.title));
-        self.tell(Styled::from("\n") + title + format!("\n{}\n", scene.why));
+        let title = output::bold(&format!("{number}. {}", scene.title));
+        tell(Styled::from("\n") + title + format!("\n{}\n", scene.why));
         if let Some(reply) = &scene.reply {
             let file = self.path.join("reply.txt");
             fs::write(&file, reply).map_err(|e| Error::io("write", &file, e))?;
-            self.show(reply);
+            show(reply);
         }
         for words in &scene.commands {
             let typed = words
                 .iter()
                 .map(|word| if word.contains(' ') { format!("\"{word}\"") } else { word.clone() });
-            self.tell(format!("\n$ deaddrop {}\n", typed.collect::<Vec<_>>().join(" ")));
+            tell(format!("\n$ deaddrop {}\n", typed.collect::<Vec<_>>().join(" ")));
             self.run(words)?;
         }
         Ok(())
@@ -108,25 +99,12 @@ impl Stage<'_> {
 
     /// Waits if a person watches, so that they can read.
     fn pause(&self) -> Result<()> {
-        let is_watched = !self.json && !self.ui.quiet && Stream::Out.is_terminal();
+        let is_watched = !output::wants_json() && !output::is_quiet() && Stream::Out.is_terminal();
         let begun = Instant::now();
         while is_watched && begun.elapsed() < PAUSE && !self.stop.is_asked() {
             thread::sleep(Duration::from_millis(10));
         }
         if self.stop.is_asked() { Err(Error::interrupted()) } else { Ok(()) }
-    }
-
-    fn tell(&self, text: impl Into<Styled>) {
-        if !self.json && !self.ui.quiet {
-            output::prose(text);
-        }
-    }
-
-    /// Shows a reply or the output of a command.
-    fn show(&self, text: &str) {
-        for row in output::wrapped_behind(text.trim_end(), BAR).as_str().lines() {
-            self.tell(format!("{BAR}{row}"));
-        }
     }
 
     /// Runs deaddrop without the person's own settings, and shows its output.
@@ -145,7 +123,7 @@ impl Stage<'_> {
         let width = rows::terminal_width().saturating_sub(BAR.chars().count());
         command.env("COLUMNS", width.to_string()).args(words);
         command.current_dir(self.path.join("project")).stdin(Stdio::null());
-        if self.json {
+        if output::wants_json() {
             command.arg("--json").stdout(writer).stderr(Stdio::null());
         } else {
             command.stdout(writer.try_clone().map_err(fail)?).stderr(writer);
@@ -155,10 +133,10 @@ impl Stage<'_> {
         drop(command);
         let mut said = String::new();
         reader.read_to_string(&mut said).map_err(fail)?;
-        if self.json {
+        if output::wants_json() {
             said.lines().for_each(output::json_text);
         }
-        self.show(&said);
+        show(&said);
         let ended = child.wait().map_err(fail)?;
         if self.stop.is_asked() {
             return Err(Error::interrupted());
@@ -167,5 +145,18 @@ impl Stage<'_> {
             Some(code) if code == 0 || code == i32::from(EXIT_WAITS) => Ok(()),
             _ => Err(Error::failed(format!("`deaddrop {}` failed: {said}", words.join(" ")))),
         }
+    }
+}
+
+fn tell(text: impl Into<Styled>) {
+    if !output::wants_json() && !output::is_quiet() {
+        output::prose(text);
+    }
+}
+
+/// Shows a reply or the output of a command.
+fn show(text: &str) {
+    for row in output::wrapped_behind(text.trim_end(), BAR).as_str().lines() {
+        tell(format!("{BAR}{row}"));
     }
 }

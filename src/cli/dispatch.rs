@@ -37,7 +37,7 @@ impl CliContext {
             match self.open(stop.clone()) {
                 Ok(engine) => return Ok(Opened::Local(Box::new(engine))),
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
-                    live::show_running("", "the running deaddrop does it", &Arc::default());
+                    live::show_running("the running deaddrop does it", &Arc::default());
                     // None: it ended without handling the request.
                     let done = ipc::hand_over(&self.config, request, stop);
                     live::clear();
@@ -60,20 +60,20 @@ impl CliContext {
         let mut reporter = ProgressReporter::new(self);
         let mut warn = |event: Event<'_>| {
             if let Event::Warning(warning) = event {
-                self.ui.warning(warning);
+                output::warning(warning);
             }
         };
         // A run prints its events; progress is reported only with --verbose.
         let is_run = matches!(request, Request::Run { .. } | Request::ResumeRun { .. });
         let observer: &mut dyn Observer =
-            if is_run && !self.ui.verbose { &mut warn } else { &mut reporter };
+            if is_run && !output::is_verbose() { &mut warn } else { &mut reporter };
         match self.open_or_hand_over(&request, stop)? {
             Opened::Local(mut engine) => {
                 let says = matches!(request, Request::Say { .. });
                 let turn = ipc::handle(&mut engine, request, observer)?;
                 match engine.shut_down() {
                     // An error would make the person say it again.
-                    Err(e) if says => self.ui.say(format!(
+                    Err(e) if says => output::say(format!(
                         "{e}. Your words are kept; the next start continues from the journal."
                     )),
                     result => result?,
@@ -111,15 +111,17 @@ impl CliContext {
     /// Asks at the terminal for the decision that a session waits for. Returns the turn that follows from the answer, or
     /// from a decision made elsewhere; None without an answer.
     pub(super) fn ask(&self, session: &Session, stop: &Stop) -> Result<Option<Turn>> {
-        let Some(question) = session.question().filter(|_| !self.json) else { return Ok(None) };
-        let Some(prompt) = Prompt::show(&self.ui, question::line(session, false)) else {
+        let Some(question) = session.question().filter(|_| !output::wants_json()) else {
+            return Ok(None);
+        };
+        let Some(prompt) = Prompt::show(question::line(session, false)) else {
             return Ok(None);
         };
         let store = SessionStore::new(&self.config.sessions);
         loop {
             match prompt.wait(Duration::from_millis(100)) {
                 Some(PromptAnswer::EndOfInput) => {
-                    self.ui.say(NO_ANSWER);
+                    output::say(NO_ANSWER);
                     return Ok(None);
                 }
                 Some(answer) => {
@@ -131,7 +133,7 @@ impl CliContext {
             }
             let now = store.load_stem(&session.stem())?;
             if now.question() != Some(question) {
-                self.ui.say("\nIt was decided elsewhere.");
+                output::say("\nIt was decided elsewhere.");
                 let outbox = now.awaits_reply().then(|| self.config.outbox.join(now.outbox_name()));
                 return Ok(Some(Turn { session: now, outbox }));
             }

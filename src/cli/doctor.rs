@@ -9,14 +9,14 @@ use std::{fs, io};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::CliContext;
 use super::arguments::Global;
 use super::locate::{Location, ProjectSource};
-use super::output::{self, Terminal};
+use super::output;
+use super::{CliContext, init};
 use crate::atomic::{self, read_regular};
 use crate::clipboard::{ClipboardSetup, NO_DISPLAY};
 use crate::engine::kept_turns;
-use crate::error::advice;
+use crate::error::{Error, advice};
 use crate::executor::Guest;
 use crate::lock::Lock;
 use crate::program::Programs;
@@ -57,7 +57,7 @@ fn optional(name: &'static str, result: Result<String, String>) -> Diagnosis {
 
 /// Also checks projects that every other command refuses. The refusal is then one of the rows, and no program that the
 /// settings name is run.
-pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<ExitCode> {
+pub(super) fn doctor(global: &Global) -> crate::error::Result<ExitCode> {
     let mut diagnoses = Vec::new();
     let location = match Location::find(global.project.clone()) {
         Ok(location) => location,
@@ -92,12 +92,12 @@ pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<Exit
         let message = "none here or above; `deaddrop init` sets up this folder";
         diagnoses.push(optional("project", Err(message.to_owned())));
     }
-    let context = CliContext::new(config, global, ui, current_dir, source);
+    let context = CliContext::new(config, global, current_dir, source);
     diagnose(&context, consent.as_ref(), is_refused, &mut diagnoses);
     for Diagnosis { is_ok, optional, name, message } in &diagnoses {
         let row =
             json!({ "what": name, "well": is_ok, "fault": !is_ok && !optional, "told": message });
-        output::print(global.json, row, || {
+        output::print(row, || {
             let mark = match (is_ok, optional) {
                 (true, _) => "ok",
                 (false, true) => "--",
@@ -182,21 +182,11 @@ fn ask_guest(guest: &settings::GuestAddress, programs: Programs) -> Vec<Diagnosi
 }
 
 fn check_writable(folder: &Path) -> Result<String, String> {
-    match fs::metadata(folder) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            return Ok("does not exist yet; it is created when needed".to_owned());
-        }
-        Err(e) => return Err(format!("{} cannot be read: {e}", folder.display())),
-        Ok(found) if !found.is_dir() => {
-            return Err(format!("{} is not a folder; move it away", folder.display()));
-        }
-        Ok(_) => {}
-    }
-    // The mode is not enough: only an attempt shows whether writing works.
-    match tempfile::Builder::new().suffix(".tmp").tempfile_in(folder) {
-        Ok(_) => Ok("can be written".to_owned()),
-        Err(e) => Err(format!("{} cannot be written: {e}{}", folder.display(), advice(&e))),
-    }
+    init::check_writable(folder).map_err(|e| e.to_string())?;
+    let is_there = fs::symlink_metadata(folder).is_ok();
+    let state =
+        if is_there { "can be written" } else { "does not exist yet; it is created when needed" };
+    Ok(state.to_owned())
 }
 
 fn sessions(context: &CliContext) -> Result<String, String> {
@@ -216,14 +206,10 @@ fn journal(path: &Path) -> Result<String, String> {
             other.map_err(|e| format!("{} cannot be read: {e}{}", path.display(), advice(&e)))?
         }
     };
-    let journal::Records { payloads, end, .. } = journal::read(&bytes).map_err(|offset| {
-        format!(
-            "{} is damaged at byte {offset}; restore it from a backup, or move it away to continue from the session files",
-            path.display()
-        )
-    })?;
-    let history = History::read(&payloads)
-        .map_err(|n| format!("record {n} of {} is unknown to this version", path.display()))?;
+    let damaged = |offset| Error::damaged_journal(path, offset).to_string();
+    let journal::Records { payloads, end, .. } = journal::read(&bytes).map_err(damaged)?;
+    let unknown = |record| Error::unknown_record(path, record).to_string();
+    let history = History::read(&payloads).map_err(unknown)?;
     let left = match history.unfinished {
         Some(turn) => format!("; `deaddrop resume` finishes {}", turn.begin.name),
         None => String::new(),
@@ -308,16 +294,16 @@ fn disk(config: &Config) -> Result<String, String> {
 
 /// The free memory. Commands may use all of it unless `sandbox.max_memory_bytes` is set.
 fn memory() -> Result<String, String> {
-    let Ok(mut system) = sysinfo::System::new() else { return Ok("could not be asked".to_owned()) };
+    let mut system = sysinfo::System::new().map_err(|_| "could not be asked".to_owned())?;
     system.refresh_memory();
-    match (system.available_memory(), system.total_memory()) {
-        (_, 0) => Ok("could not be asked".to_owned()),
-        (free, _) if free < LOW_SPACE => Err(format!(
+    let (free, all) = (system.available_memory(), system.total_memory());
+    if free < LOW_SPACE && all > 0 {
+        return Err(format!(
             "only {} MiB are free, so the system may kill commands or other programs; close some, or set sandbox.max_memory_bytes",
             free >> 20
-        )),
-        (free, all) => Ok(format!("{} of {} MiB are free", free >> 20, all >> 20)),
+        ));
     }
+    Ok(format!("{} of {} MiB are free", free >> 20, all >> 20))
 }
 
 /// The owner of a folder, if it is not the person. For deaddrop's own folders (`is_own`), fails if others can write to
@@ -422,8 +408,7 @@ fn clipboard(config: &Config) -> Vec<Diagnosis> {
         )),
         Err(why) => Err(format!("{why}; without another way, paste from the outbox's file")),
     };
-    let all = [("clipboard", message), ("  terminal", terminal)].into_iter();
-    all.map(|(what, message)| optional(what, message)).collect()
+    vec![optional("clipboard", message), optional("  terminal", terminal)]
 }
 
 /// The version of git, whether the workspace is a repository, and whether it ignores deaddrop's own files.
@@ -433,11 +418,9 @@ fn git(config: &Config) -> Diagnosis {
         Ok(Some(output)) => String::from_utf8_lossy(&output).trim().replace("git version ", "git "),
         Err(why) => return optional("git", Err(format!("git does not answer: {why}"))),
         Ok(None) => {
-            return optional(
-                "git",
-                Err("git is not installed; deaddrop does not need it, but commands in replies may"
-                    .to_owned()),
-            );
+            let why =
+                "git is not installed; deaddrop does not need it, but commands in replies may";
+            return optional("git", Err(why.to_owned()));
         }
     };
     let workspace = config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone());
@@ -450,16 +433,16 @@ fn git(config: &Config) -> Diagnosis {
     } else {
         format!("the workspace is in the repository {}", top.display())
     };
-    match unignored(config, top) {
-        None => diagnosis("git", Ok(format!("{version}; {place}"))),
-        Some(ignore) => optional(
-            "git",
-            Err(format!(
+    optional(
+        "git",
+        match unignored(config, top) {
+            None => Ok(format!("{version}; {place}")),
+            Some(ignore) => Err(format!(
                 "{version}; {place}, and git does not ignore {FOLDER}/: outboxes and sessions could be committed; `echo '*' > {}`",
                 ignore.display()
             )),
-        ),
-    }
+        },
+    )
 }
 
 /// The .gitignore that should exclude deaddrop's folder from the repository, if it does not.
@@ -480,28 +463,23 @@ fn sandbox(context: &CliContext) -> Vec<Diagnosis> {
         Ok(confinement) => confinement,
         Err(message) => return vec![diagnosis("commands", Err(message))],
     };
-    let mut message = confinement.line();
-    for reason in confinement.why() {
-        message.push_str(&format!("\n                     not {reason}"));
+    let mut message = vec![confinement.line()];
+    message.extend(confinement.why().iter().map(|why| format!("not {why}")));
+    if confinement.tier != Tier::None {
+        let used = Mechanism::ALL.into_iter().filter(|mechanism| uses(*mechanism, &confinement));
+        let rows = used.map(|mechanism| mechanism_row(mechanism, &confinement));
+        return [diagnosis("commands", Ok(message.join("; ")))].into_iter().chain(rows).collect();
     }
     // Nothing else would help.
     let is_whole = context.config.workspace.canonicalize().is_ok_and(|at| at.parent().is_none());
-    if confinement.tier == Tier::None && is_whole {
-        message.push_str("\n                     the workspace is /, to which nothing can be confined: use `deaddrop config set workspace_dir FOLDER`; in a virtual machine or container of its own, `--sandbox off` runs commands unconfined");
-        return vec![diagnosis("commands", Err(message))];
-    }
-    if confinement.tier == Tier::None {
-        message.push_str(
-            "\n                     `--sandbox off` (or sandbox = \"off\" in deaddrop.toml) runs commands unconfined",
-        );
-    }
-    let is_ok = confinement.tier != Tier::None;
-    let mut diagnoses = vec![Diagnosis { is_ok, optional: false, name: "commands", message }];
-    if confinement.tier == Tier::None {
-        diagnoses.extend(remedies(&confinement));
+    message.push(if is_whole {
+        "the workspace is /, to which nothing can be confined: use `deaddrop config set workspace_dir FOLDER`; in a virtual machine or container of its own, `--sandbox off` runs commands unconfined"
     } else {
-        let asked = Mechanism::ALL.into_iter().filter(|m| uses(*m, &confinement));
-        diagnoses.extend(asked.map(|mechanism| mechanism_row(mechanism, &confinement)));
+        "`--sandbox off` (or sandbox = \"off\" in deaddrop.toml) runs commands unconfined"
+    }.to_owned());
+    let mut diagnoses = vec![diagnosis("commands", Err(message.join("; ")))];
+    if !is_whole {
+        diagnoses.extend(remedies(&confinement));
     }
     diagnoses
 }

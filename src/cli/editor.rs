@@ -25,9 +25,9 @@ pub(super) fn open(context: &CliContext, path: &Path) -> Result<ExitCode> {
     let editor = editor();
     let program = editor.as_deref().unwrap_or(DESKTOP);
     let shown = context.display(path);
-    context.ui.say(format!("Opening {shown} with {program}"));
+    output::say(format!("Opening {shown} with {program}"));
     start(context, editor.as_deref(), path)?;
-    output::print(context.json, json!({ "opened": shown, "with": program }), || &*shown);
+    output::print(json!({ "opened": shown, "with": program }), || &*shown);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -107,26 +107,13 @@ fn start(context: &CliContext, editor: Option<&str>, path: &Path) -> Result<()> 
     Err(Error::failed(format!("{name} could not open {}: {why}; {advice}", path.display())))
 }
 
-/// An editor's command line. A shell parses the arguments, as with git, but does not choose the program.
+/// An editor's command line, split into words as a shell does, but nothing in it is expanded.
 fn command(programs: &Programs, line: &str) -> io::Result<Command> {
-    let (name, arguments) = first_word(line)
-        .ok_or_else(|| io::Error::other("its first word does not name a program"))?;
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", &format!("exec \"$0\" {arguments} \"$@\"")]).arg(programs.find(name)?);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    command.env("PATH", programs.folders(&path));
-    Ok(command)
-}
-
-/// The first word of a shell line, and the rest; None if only a shell could split them.
-fn first_word(line: &str) -> Option<(&str, &str)> {
-    let line = line.trim();
-    let quote = line.chars().next().filter(|c| matches!(c, '"' | '\''));
-    let (word, rest) = match quote {
-        Some(quote) => line[1..].split_once(quote)?,
-        None => line.split_once(char::is_whitespace).unwrap_or((line, "")),
+    let words = shlex::split(line).unwrap_or_default();
+    let [name, arguments @ ..] = &*words else {
+        return Err(io::Error::other("it is not a command line"));
     };
-    let is_plain = |c: char| !"\"'\\$`=;&|<>(){}[]*?~#!".contains(c);
-    let ends = rest.is_empty() || quote.is_none() || rest.starts_with(char::is_whitespace);
-    (ends && word.chars().all(is_plain)).then_some((word, rest))
+    let mut command = programs.user_command(name)?;
+    command.args(arguments);
+    Ok(command)
 }

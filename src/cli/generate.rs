@@ -44,13 +44,13 @@ pub(super) struct Manual {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn completions(shell: Shell, json: bool) -> ExitCode {
+pub(super) fn completions(shell: Shell) -> ExitCode {
     let script = completion::script(shell);
-    print(&script, json.then(|| ("shell", shell.to_string(), "script")));
+    print(&script, ["shell", &shell.to_string(), "script"]);
     ExitCode::SUCCESS
 }
 
-pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<ExitCode> {
+pub(super) fn manual(Manual { command, dir }: &Manual) -> Result<ExitCode> {
     let mut all = Cli::all();
     if let Some(folder) = dir {
         fs::create_dir_all(folder)
@@ -71,7 +71,7 @@ pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<Exi
     Man::new(named.clone())
         .render(&mut page)
         .map_err(|e| Error::io("write the page of", name.as_ref(), e))?;
-    print(&page, json.then_some(("page", name, "roff")));
+    print(&page, ["page", &name, "roff"]);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -90,18 +90,18 @@ pub(super) fn systemd_unit(
     let project = &context.config.project;
     let text = unit(&program, project, &variables, &clipboard_flags.flags())
         .map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
-    let name = unit_name(project);
-    print(text.as_bytes(), context.json.then_some(("unit", name, "text")));
+    print(text.as_bytes(), ["unit", &unit_name(project), "text"]);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a text. `as_json` is the name's field, the name and the text's field, for `--json`.
-fn print(text: &[u8], as_json: Option<(&str, String, &str)>) {
-    if let Some((name_field, name, text_field)) = as_json {
+/// Prints a text, with its name as JSON.
+fn print(text: &[u8], [name_field, name, text_field]: [&str; 3]) {
+    if output::wants_json() {
         let text = String::from_utf8_lossy(text);
-        return output::json(&json!({ name_field: name, text_field: text }));
+        output::json(&json!({ name_field: name, text_field: text }));
+    } else {
+        output::data(text);
     }
-    output::data(text);
 }
 
 /// Starts a service when the person logs in.
@@ -128,22 +128,12 @@ fn unit(
     variables: &[(&str, Option<OsString>)],
     flags: &[&str],
 ) -> Result<String, String> {
-    let unit = unit_name(project);
-    let program = utf8(program.as_os_str())?;
-    // systemd does not accept these in the path of a program, even if escaped.
-    if program.contains(|c: char| c.is_control() || "\"'\\".contains(c)) {
-        return Err(format!(
-            "systemd cannot run a program whose path contains quotes, backslashes or control characters: {}",
-            visible_line(program)
-        ));
+    let mut set = String::new();
+    for (name, value) in variables {
+        if let Some(value) = value {
+            set.push_str(&format!("Environment=\"{name}={}\"\n", plain(value)?));
+        }
     }
-    let project = utf8(project.as_os_str())?;
-    // If a value is not UTF-8, systemd's own value is used.
-    let variable = |(name, value): &(&str, Option<OsString>)| {
-        let value = value.as_deref().and_then(|value| utf8(value).ok())?;
-        Some(format!("Environment={}\n", quoted(&format!("{name}={value}"))))
-    };
-    let variables: String = variables.iter().filter_map(variable).collect();
     // systemd knows DISPLAY and the like only while the desktop runs.
     let (target, desktop) = match flags {
         [] => (LOGIN, String::new()),
@@ -152,42 +142,26 @@ fn unit(
     let flags: String = flags.iter().map(|flag| format!(" {flag}")).collect();
     Ok(format!(
         include_str!("data/unit.service"),
-        name = unit,
-        description = visible_line(project).replace('%', "%%"),
+        name = unit_name(project),
         desktop = desktop,
-        program = quoted(program),
-        // systemd expands `$` in arguments, but not in the path of the program.
-        project = quoted(&project.replace('$', "$$")),
+        program = plain(program.as_os_str())?,
+        project = plain(project.as_os_str())?,
         flags = flags,
-        variables = variables,
+        variables = set,
         target = target,
     ))
 }
 
-fn utf8(value: &OsStr) -> Result<&str, String> {
-    value
-        .to_str()
-        .ok_or_else(|| format!("{} is not valid UTF-8", visible_line(&value.to_string_lossy())))
-}
-
-/// Quotes a word for systemd: with C escapes, and `%` doubled.
-fn quoted(word: &str) -> String {
-    let mut out = String::from("\"");
-    for c in word.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '%' => out.push_str("%%"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            // Make it visible to a reader of the unit.
-            c if visible_line(c.encode_utf8(&mut [0; 4])) != c.to_string() => {
-                out.push_str(&format!("\\U{:08x}", u32::from(c)));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+/// A text that systemd reads as it is between quotes.
+fn plain(text: &OsStr) -> Result<&str, String> {
+    let is_plain =
+        |text: &&str| visible_line(text) == *text && !text.contains(['"', '\'', '\\', '%', '$']);
+    text.to_str().filter(is_plain).ok_or_else(|| {
+        format!(
+            "systemd needs UTF-8 without quotes, backslashes, `%`, `$` and control characters, and not {}",
+            visible_line(&text.to_string_lossy())
+        )
+    })
 }
 
 #[cfg(test)]
@@ -207,21 +181,19 @@ mod tests {
     }
 
     #[test]
-    fn what_systemd_would_read_otherwise_is_escaped() {
-        let project = Path::new("/home/me/a b\\%h/$HOME\n/é");
-        let variables =
-            [("PATH", Some("/bin:/50%".into())), ("XDG_STATE_HOME", Some("/home/me/a b".into()))];
-        let unit = |program: &str| unit(Path::new(program), project, &variables, &[]);
-        let text = unit("/opt/50% off/$x/deaddrop").unwrap();
-        let line = r#"ExecStart="/opt/50%% off/$x/deaddrop" -C "/home/me/a b\\%%h/$$HOME\n/é" --color never watch"#;
-        assert!(text.contains(&format!("\n{line}\n")), "{text}");
-        let variables =
-            "\nEnvironment=\"PATH=/bin:/50%%\"\nEnvironment=\"XDG_STATE_HOME=/home/me/a b\"\n";
-        assert!(text.contains(variables), "{text}");
-        assert!(text.contains("\nDescription=deaddrop in /home/me/a b\\%%h/$HOME"), "{text}");
-        for odd in ["/a\nb", "/a\"b", "/a'b", "/a\\b"] {
-            let told = unit(odd).unwrap_err();
-            assert!(told.contains("quotes, backslashes or control"), "{told}");
+    fn what_systemd_would_read_otherwise_is_refused() {
+        let variables = [("PATH", Some("/bin:/é".into())), ("XDG_STATE_HOME", None)];
+        let unit = |program: &str, project: &str| {
+            unit(Path::new(program), Path::new(project), &variables, &[])
+        };
+        let text = unit("/opt/a b/deaddrop", "/home/me/a b;é").unwrap();
+        let line = r#"ExecStart="/opt/a b/deaddrop" -C "/home/me/a b;é" --color never watch"#;
+        assert!(text.contains(&format!("\n{line}\nEnvironment=\"PATH=/bin:/é\"\n#")), "{text}");
+        assert!(text.contains("\nDescription=deaddrop in /home/me/a b;é\n"), "{text}");
+        for odd in ["/a\nb", "/a\"b", "/a'b", "/a\\b", "/50%", "/$HOME"] {
+            for why in [unit(odd, "/a").unwrap_err(), unit("/d", odd).unwrap_err()] {
+                assert!(why.contains("quotes, backslashes, `%`, `$` and control"), "{why}");
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::CliContext;
 use super::arguments::Global;
 use super::locate::{self, ProjectSource};
-use super::output::{self, Terminal};
+use super::output;
 use super::settings::follow_consent;
 use crate::atomic::{self, read_regular};
 use crate::error::{Error, Result};
@@ -43,7 +43,7 @@ fn own_dirs(config: &Config) -> [&PathBuf; 4] {
     [&config.inbox, &config.outbox, &config.sessions, &config.approvals]
 }
 
-pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<ExitCode> {
+pub(super) fn init(arguments: &Init, global: &Global) -> Result<ExitCode> {
     let folder = match (&arguments.folder, &global.project) {
         (Some(_), Some(_)) => {
             return Err(Error::usage("-C and DIR both name the folder; give only one"));
@@ -55,19 +55,22 @@ pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<Ex
     let current_dir =
         current_dir.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
     let folder = settings::real_path(&current_dir.join(folder));
-    let made = set_up_folder(&folder, arguments.force, global.settings.given(), &ui)?;
+    let made = set_up_folder(&folder, arguments.force, global.settings.given())?;
     let context =
-        CliContext::new(made.config.clone(), global, ui, Some(current_dir), ProjectSource::Direct);
+        CliContext::new(made.config.clone(), global, Some(current_dir), ProjectSource::Direct);
     report(&context, &made);
     Ok(ExitCode::SUCCESS)
 }
 
 /// Sets up the folder in which a command of the person needs a project.
-pub(super) fn set_up(folder: &Path, ui: &Terminal) -> Result<()> {
-    let SetUp { config, in_git, .. } = set_up_folder(&settings::real_path(folder), false, &[], ui)?;
-    ui.say(format!("{} is set up: {FOLDER}/ contains deaddrop's files.", config.project.display()));
+pub(super) fn set_up(folder: &Path) -> Result<()> {
+    let SetUp { config, in_git, .. } = set_up_folder(&settings::real_path(folder), false, &[])?;
+    output::say(format!(
+        "{} is set up: {FOLDER}/ contains deaddrop's files.",
+        config.project.display()
+    ));
     if let GitStatus::Visible(why) = in_git {
-        ui.say(format!("Git sees {FILE} ({why})."));
+        output::say(format!("Git sees {FILE} ({why})."));
     }
     Ok(())
 }
@@ -81,12 +84,7 @@ struct SetUp {
 }
 
 /// Makes a folder a project with these settings.
-fn set_up_folder(
-    folder: &Path,
-    force: bool,
-    given: &[(&str, String)],
-    ui: &Terminal,
-) -> Result<SetUp> {
+fn set_up_folder(folder: &Path, force: bool, given: &[(&str, String)]) -> Result<SetUp> {
     // All checks come before the first write.
     check_folder(folder, force)?;
     let draft = match fs::symlink_metadata(folder.join(FILE)) {
@@ -97,7 +95,7 @@ fn set_up_folder(
     // The folders in the settings can be resolved only if the project exists.
     let new = atomic::make_folders(folder)?;
     let typed: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
-    let agreed = load_with_consent(folder, draft.as_ref(), &typed, ui);
+    let agreed = load_with_consent(folder, draft.as_ref(), &typed);
     let config = agreed.inspect_err(|_| new.iter().for_each(|new| drop(fs::remove_dir(new))))?;
 
     make_own_folder(folder)?;
@@ -115,14 +113,13 @@ fn load_with_consent(
     folder: &Path,
     draft: Option<&SettingsDraft>,
     typed: &[&str],
-    ui: &Terminal,
 ) -> Result<Config> {
     let now = Config::load(folder, Layer::default());
     let before = now.as_ref().ok().map(|(_, consent)| consent.clone());
     let (config, consent) = draft.map_or(now, SettingsDraft::load)?;
     config.check_workspace()?;
     check_own_dirs(folder, &own_dirs(&config))?;
-    follow_consent(before.as_ref().unwrap_or(&consent), &consent, typed, ui)?;
+    follow_consent(before.as_ref().unwrap_or(&consent), &consent, typed)?;
     Ok(config)
 }
 
@@ -277,7 +274,7 @@ fn make_own_folder(folder: &Path) -> Result<()> {
 /// Reports what was set up, what replies can access, and what to do next.
 fn report(context: &CliContext, made: &SetUp) {
     let SetUp { is_new, ref in_git, .. } = *made;
-    let CliContext { config, ui, .. } = context;
+    let CliContext { config, .. } = context;
     let file = config.project.join(FILE);
     let confinement = context.confinement();
     let is_here = settings::find_project(&config.project).is_ok();
@@ -289,53 +286,53 @@ fn report(context: &CliContext, made: &SetUp) {
         format!("-C {} ", shell_word(&config.project.display().to_string()))
     };
     let next = format!("deaddrop {named}new \"what is to be done\"");
-    if context.json {
-        output::json(&json!({
-            "project": config.project.display().to_string(),
-            "settings": file.display().to_string(),
-            "workspace": config.workspace.display().to_string(),
-            "made": is_new,
-            "sandbox": confinement.as_ref().map(Confinement::line).ok(),
-            "confined": confinement.as_ref().is_ok_and(|c| !matches!(c.tier, Tier::None | Tier::Off)),
-            "next": next,
-        }));
-    } else {
-        output::result(context.display(&file));
-    }
+    let value = json!({
+        "project": config.project.display().to_string(),
+        "settings": file.display().to_string(),
+        "workspace": config.workspace.display().to_string(),
+        "made": is_new,
+        "sandbox": confinement.as_ref().map(Confinement::line).ok(),
+        "confined": confinement.as_ref().is_ok_and(|c| !matches!(c.tier, Tier::None | Tier::Off)),
+        "next": next,
+    });
+    output::print(value, || context.display(&file));
     let verb = if is_new { "is set up" } else { "was already set up" };
-    ui.say(ui.bold(&format!("{} {verb}.", config.project.display())));
-    ui.say(format!(
+    output::say(output::bold(&format!("{} {verb}.", config.project.display())));
+    output::say(format!(
         "Replies can read and change files in {}.",
         config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone()).display()
     ));
-    ui.say(format!(
+    output::say(format!(
         "{FOLDER}/ contains inbox, outbox, sessions and approvals. Git ignores it; replies and commands cannot access it, and cannot change {FILE}."
     ));
     match in_git {
         GitStatus::NoRepository => {}
-        GitStatus::Ignored(exclude) => ui.say(format!(
+        GitStatus::Ignored(exclude) => output::say(format!(
             "Git ignores {FILE}{}. `git clean -x` removes it, and `git clean -dx` also removes {FOLDER}/ and your sessions.",
             match exclude {
                 Some(file) => format!(" (a line in {})", context.display(file)),
                 None => String::new(),
             }
         )),
-        GitStatus::Visible(why) => ui
-            .say(format!("Git sees {FILE} ({why}). Commands can read it, but not change it.")),
+        GitStatus::Visible(why) => output::say(format!(
+            "Git sees {FILE} ({why}). Commands can read it, but not change it."
+        )),
     }
     match confinement {
-        Err(e) => ui.warning(&format!("the sandbox could not be checked: {e}")),
+        Err(e) => output::warning(&format!("the sandbox could not be checked: {e}")),
         Ok(found) if found.tier == Tier::None => {
-            ui.warning("there is no sandbox here, so commands in replies are refused; replies can still change files");
-            found.why().iter().for_each(|reason| ui.say(format!("  {reason}")));
-            ui.say("`deaddrop doctor` suggests fixes.");
+            output::warning(
+                "there is no sandbox here, so commands in replies are refused; replies can still change files",
+            );
+            found.why().iter().for_each(|reason| output::say(format!("  {reason}")));
+            output::say("`deaddrop doctor` suggests fixes.");
         }
-        Ok(found) => ui.say(format!("Commands: {}.", found.line())),
+        Ok(found) => output::say(format!("Commands: {}.", found.line())),
     }
     if !is_here {
-        ui.warning("commands need -C here to name the project");
+        output::warning("commands need -C here to name the project");
     }
-    ui.say(format!(
+    output::say(format!(
         "Next: {next}\nThen paste the file that it names into a chat, and save the reply as a .txt file in {}/.",
         context.display(&config.inbox)
     ));

@@ -8,14 +8,11 @@ use std::time::Duration;
 use rustix::termios::OptionalActions;
 
 use super::keyboard::{CTRL_C, CTRL_D, KeyInput, Keyboard, KeyboardEvent};
-use super::output::Terminal;
+use super::output;
 use crate::error::{Error, Result};
 use crate::inbox;
 use crate::terminal::{Stream, Styled};
 use crate::text::visible_line;
-
-/// How to end typed input.
-const HOW_TO_END: &str = "Ctrl-D on a line of its own ends it.";
 
 /// A text that was read.
 pub(super) struct TextInput {
@@ -36,7 +33,9 @@ impl TextInput {
             File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
         } else {
             if can_paste() {
-                let announced = format!("Waiting to {doing} the keyboard.\n{HOW_TO_END}");
+                let announced = format!(
+                    "Waiting to {doing} the keyboard.\nCtrl-D on a line of its own ends it."
+                );
                 let _ = Stream::Err.line(&Styled::from(announced));
             }
             io::stdin().take(limit).read_to_end(&mut bytes)
@@ -77,10 +76,10 @@ pub(super) fn can_paste() -> bool {
 ///
 /// # Errors
 /// The terminal fails, or the person pressed Ctrl-C.
-pub(super) fn read_paste(ui: &Terminal) -> Result<Result<String, String>> {
+pub(super) fn read_paste() -> Result<Result<String, String>> {
     let fail = |e: io::Error| Error::io("read the reply from", "the terminal".as_ref(), e);
     let mut keyboard = Keyboard::open(OptionalActions::Now).map_err(fail)?;
-    ui.say("Paste the reply here (then press Ctrl-D, if nothing happens):");
+    output::say("Paste the reply here (then press Ctrl-D, if nothing happens):");
     let bytes = read_until_end(&mut keyboard);
     drop(keyboard);
     match bytes.map_err(fail)? {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{
@@ -27,9 +28,9 @@ const SIGNAL_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const CTRL_C: u8 = 3;
 pub(super) const CTRL_D: u8 = 4;
 
-/// The start of the marks that a terminal sends around a paste. `0~` follows at its beginning, `1~` at its end.
-const MARK: &[u8] = b"\x1b[20";
-const MARK_LENGTH: usize = 6;
+/// The marks that a terminal sends around a paste.
+const PASTE_BEGINS: &[u8] = b"\x1b[200~";
+const PASTE_ENDS: &[u8] = b"\x1b[201~";
 /// Signals that would end or stop the program without restoring the terminal.
 const SIGNALS: [i32; 11] = [
     libc::SIGINT,
@@ -175,37 +176,23 @@ struct PasteDecoder {
 
 impl PasteDecoder {
     fn decode(&mut self, bytes: &[u8]) -> Vec<KeyInput> {
+        self.pending.extend(bytes);
         let mut keys = Vec::with_capacity(bytes.len());
-        for byte in bytes {
-            self.pending.push(*byte);
-            while !self.may_be_mark() {
-                let first = self.pending.remove(0);
-                keys.push(self.key(first));
-            }
-            if self.pending.len() < MARK_LENGTH {
-                continue;
-            }
-            let mark = std::mem::take(&mut self.pending);
-            match (mark[MARK.len()], self.in_paste) {
-                (b'0', false) => self.in_paste = true,
-                (b'1', true) => {
-                    self.in_paste = false;
-                    keys.push(KeyInput::PasteEnds);
-                }
-                // A begin mark within a paste is content, and so is an end mark outside one.
-                _ => keys.extend(mark.into_iter().map(|byte| self.key(byte))),
-            }
+        loop {
+            // A begin mark within a paste is content, and so is an end mark outside one.
+            let mark = if self.in_paste { PASTE_ENDS } else { PASTE_BEGINS };
+            let key = if self.in_paste { KeyInput::Pasted } else { KeyInput::Typed };
+            let Some(at) = memmem::find(&self.pending, mark) else {
+                let is_kept = |n: &usize| self.pending.ends_with(&mark[..*n]);
+                let kept = (0..mark.len()).rev().find(is_kept).unwrap_or_default();
+                keys.extend(self.pending.drain(..self.pending.len() - kept).map(key));
+                return keys;
+            };
+            keys.extend(self.pending.drain(..at).map(key));
+            self.pending.drain(..mark.len());
+            keys.extend(self.in_paste.then_some(KeyInput::PasteEnds));
+            self.in_paste = !self.in_paste;
         }
-        keys
-    }
-
-    fn key(&self, byte: u8) -> KeyInput {
-        if self.in_paste { KeyInput::Pasted(byte) } else { KeyInput::Typed(byte) }
-    }
-
-    fn may_be_mark(&self) -> bool {
-        let (begin, end) = self.pending.split_at(self.pending.len().min(MARK.len()));
-        MARK.starts_with(begin) && matches!(end, [] | [b'0' | b'1'] | [b'0' | b'1', b'~'])
     }
 }
 

@@ -5,56 +5,48 @@
 //! terminal wraps the line, all of it is below the cursor and can be removed.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anstyle::Style;
+use signal_hook::consts::SIGCONT;
 
 use super::{keyboard, rows};
 use crate::runner::{LastLine, LiveOutput};
 use crate::terminal::{Stream, Styled};
+use crate::text::visible_line;
 use crate::watch::Stop;
 
 /// How often the line is redrawn while something runs.
 const TICK: Duration = Duration::from_millis(100);
 /// Operations that end sooner are not shown.
 const SHOW_AFTER: Duration = Duration::from_millis(100);
+/// How often the line is redrawn otherwise, if the terminal's size has changed or the process continues after a Ctrl-Z.
+const SLOW_TICK: Duration = Duration::from_secs(1);
 /// After this time the line has a spinner, the elapsed time and the last line of output.
 const SPIN_AFTER: Duration = Duration::from_secs(1);
 
-static SCREEN: Mutex<Screen> = Mutex::new(Screen {
-    on: false,
-    color: false,
-    is_prompting: false,
-    line: None,
-    drawn: None,
-    stop: None,
-    has_spinner: false,
-    follows_size: false,
-});
+static SCREEN: Mutex<Screen> =
+    Mutex::new(Screen { on: false, is_prompting: false, line: None, drawn: None, stop: None });
 static CHANGED: Condvar = Condvar::new();
 
 struct Screen {
     /// Whether lines may be drawn in place.
     on: bool,
-    color: bool,
     /// Whether a question is shown that waits for an answer.
     is_prompting: bool,
     line: Option<StatusLine>,
     /// The drawn text, and the terminal's width at that time.
     drawn: Option<(String, usize)>,
     stop: Option<Stop>,
-    /// Whether the threads run that redraw while something runs, and when the terminal's size changes.
-    has_spinner: bool,
-    follows_size: bool,
 }
 
 enum StatusLine {
     Waiting(String),
-    /// Something that takes a while. `name` may be empty; `seen` shows its output.
+    /// Something that takes a while. `seen` shows its output.
     Running {
-        name: String,
         what: String,
         since: Instant,
         seen: Arc<LiveOutput>,
@@ -62,9 +54,12 @@ enum StatusLine {
 }
 
 /// Draws lines in place from now on.
-pub(super) fn begin(color: bool) {
-    let mut screen = lock();
-    (screen.on, screen.color) = (true, color);
+pub(super) fn begin() {
+    lock().on = true;
+    let is_continued = Arc::new(AtomicBool::new(false));
+    // Without the signal or the thread the line is not updated; that does no harm.
+    drop(signal_hook::flag::register(SIGCONT, Arc::clone(&is_continued)));
+    drop(thread::Builder::new().name("status line".into()).spawn(move || redraw(&is_continued)));
 }
 
 /// Whether lines are drawn in place: not while a question is shown.
@@ -83,9 +78,7 @@ pub(super) fn print_above(write: impl FnOnce()) {
     let mut screen = lock();
     screen.wipe();
     write();
-    if matches!(screen.line, Some(StatusLine::Waiting(_))) {
-        screen.draw();
-    }
+    screen.draw();
 }
 
 /// Writes a question in place of the line, until [`release`].
@@ -108,31 +101,21 @@ pub(super) fn show_waiting(text: String) {
         return;
     }
     screen.line = Some(StatusLine::Waiting(text));
-    // Start the thread first: a person who sees the line may press Ctrl-Z, and then nothing would redraw it.
-    if !screen.follows_size {
-        screen.follows_size = true;
-        follow_size();
-    }
     screen.draw();
 }
 
 /// Shows that something runs from now on, if it takes long enough. `seen` shows its output.
-pub(super) fn show_running(name: &str, what: &str, seen: &Arc<LiveOutput>) {
+pub(super) fn show_running(what: &str, seen: &Arc<LiveOutput>) {
     let mut screen = lock();
     if !screen.on {
         return;
     }
     screen.wipe();
     screen.line = Some(StatusLine::Running {
-        name: name.to_owned(),
         what: what.to_owned(),
         since: Instant::now(),
         seen: Arc::clone(seen),
     });
-    if !screen.has_spinner {
-        // Without the thread the line is not updated; that does no harm.
-        screen.has_spinner = thread::Builder::new().name("spinner".into()).spawn(tick).is_ok();
-    }
     CHANGED.notify_one();
 }
 
@@ -155,39 +138,20 @@ fn lock() -> MutexGuard<'static, Screen> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Redraws the line while something runs.
-fn tick() {
+/// Redraws the line again and again. `is_continued` is set when the process continues after a Ctrl-Z.
+fn redraw(is_continued: &AtomicBool) {
     let mut screen = lock();
     loop {
-        let waited = if matches!(screen.line, Some(StatusLine::Running { .. })) {
-            screen.draw();
-            CHANGED.wait_timeout(screen, TICK).map(|(screen, _)| screen).ok()
-        } else {
-            CHANGED.wait(screen).ok()
-        };
-        match waited {
-            Some(again) => screen = again,
-            None => return,
+        screen.draw();
+        let is_running = matches!(screen.line, Some(StatusLine::Running { .. }));
+        let tick = if is_running { TICK } else { SLOW_TICK };
+        let Ok((again, _)) = CHANGED.wait_timeout(screen, tick) else { return };
+        screen = again;
+        if is_continued.swap(false, Ordering::Relaxed) {
+            // Other processes may have written meanwhile.
+            screen.drawn = None;
         }
     }
-}
-
-/// Redraws the line when the terminal's size changes, and when the process continues after a Ctrl-Z.
-fn follow_size() {
-    use signal_hook::consts::{SIGCONT, SIGWINCH};
-
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGWINCH, SIGCONT]) else { return };
-    let redraw = move || {
-        for signal in signals.forever() {
-            let mut screen = lock();
-            if signal == SIGCONT {
-                // Other processes may have written meanwhile.
-                screen.drawn = None;
-            }
-            screen.draw();
-        }
-    };
-    drop(thread::Builder::new().name("size".into()).spawn(redraw));
 }
 
 impl Screen {
@@ -202,20 +166,15 @@ impl Screen {
         let text = match &self.line {
             None => return,
             Some(StatusLine::Waiting(text)) => rows::cut_end(text, room),
-            Some(StatusLine::Running { name, what, since, seen }) => match since.elapsed() {
+            Some(StatusLine::Running { what, since, seen }) => match since.elapsed() {
                 elapsed if elapsed < SHOW_AFTER => return,
-                elapsed => running_line(name, what, elapsed, seen.last_line().as_ref(), room),
+                elapsed => running_line(what, elapsed, seen.last_line().as_ref(), room),
             },
         };
         if self.drawn.as_ref().is_some_and(|(drawn, at)| *drawn == text && *at == width) {
             return;
         }
-        let line = if self.color {
-            Styled::new(Style::new().dimmed(), &text)
-        } else {
-            Styled::from(&text)
-        };
-        self.stop_on_error(&Stream::Err.draw(&line));
+        self.stop_on_error(&Stream::Err.draw(&Styled::new(Style::new().dimmed(), &text)));
         self.drawn = Some((text, width));
     }
 
@@ -233,32 +192,21 @@ impl Screen {
 }
 
 /// The line for something that runs, in at most `room` columns.
-fn running_line(
-    name: &str,
-    what: &str,
-    elapsed: Duration,
-    last: Option<&LastLine>,
-    room: usize,
-) -> String {
-    let what = if name.is_empty() { what.to_owned() } else { format!("{name:<11}  {what}") };
+fn running_line(what: &str, elapsed: Duration, last: Option<&LastLine>, room: usize) -> String {
     if elapsed < SPIN_AFTER {
         return rows::cut_end(&format!("   ..   {what}"), room);
     }
     let sign = ['|', '/', '-', '\\'][(elapsed.as_millis() / TICK.as_millis() % 4) as usize];
     let lead = format!("  {sign} {:>4} ", format_elapsed(elapsed));
-    let left = room.saturating_sub(rows::display_width(&lead));
     let Some(last) = last else { return rows::cut_end(&format!("{lead}{what}"), room) };
     const GAP: &str = " · ";
-    let wanted = rows::display_width(&crate::text::visible_line(&last.text));
-    let half = (left / 2).max(left.saturating_sub(wanted + GAP.chars().count()));
-    let what = rows::cut_end(&what, half);
-    let left = left.saturating_sub(rows::display_width(&what) + GAP.chars().count());
-    let last = if last.is_cut {
-        rows::cut_start(&last.text, left)
-    } else {
-        rows::cut_end(&last.text, left)
-    };
-    rows::cut_end(&format!("{lead}{what}{GAP}{last}"), room)
+    // The output gets at most half of the row.
+    let left = room.saturating_sub(rows::display_width(&lead));
+    let wanted = rows::display_width(&(visible_line(&last.text) + GAP));
+    let begin = format!("{lead}{}{GAP}", rows::cut_end(what, left - wanted.min(left / 2)));
+    let left = room.saturating_sub(rows::display_width(&begin));
+    let cut = if last.is_cut { rows::cut_start } else { rows::cut_end };
+    rows::cut_end(&(begin + &cut(&last.text, left)), room)
 }
 
 /// An elapsed time: `12 s`, `3 min 05 s`, `2 h 07 min`.
@@ -281,7 +229,7 @@ mod tests {
 
     fn after(seconds: f64, last: Option<&str>, room: usize) -> String {
         let last = last.map(|text| LastLine { text: text.to_owned(), is_cut: false });
-        running_line("RUN_COMMAND", "'make'", Duration::from_secs_f64(seconds), last.as_ref(), room)
+        running_line("RUN_COMMAND  'make'", Duration::from_secs_f64(seconds), last.as_ref(), room)
     }
 
     #[test]
@@ -300,7 +248,7 @@ mod tests {
                 for is_cut in [false, true] {
                     let last = LastLine { text: line.to_owned(), is_cut };
                     let time = Duration::from_secs(3700);
-                    let text = running_line("SEARCH", "宽宽宽", time, Some(&last), room);
+                    let text = running_line("SEARCH       宽宽宽", time, Some(&last), room);
                     assert!(rows::display_width(&text) <= room, "{text:?} in {room}");
                     assert!(!text.contains(['\u{1b}', '\u{7}', '\n', '\r']), "{text:?}");
                 }
@@ -311,7 +259,7 @@ mod tests {
     #[test]
     fn of_a_line_without_end_the_newest_is_shown() {
         let last = LastLine { text: "x".repeat(500) + "99 %", is_cut: true };
-        let text = running_line("", "work", Duration::from_secs(2), Some(&last), 60);
+        let text = running_line("work", Duration::from_secs(2), Some(&last), 60);
         assert!(text.ends_with("x99 %") && text.contains("work · …x"), "{text}");
     }
 }

@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::output::Terminal;
 use super::prompt::{Prompt, PromptAnswer};
 use crate::error::{Error, Result};
 use crate::settings::{self, Config, FILE};
@@ -69,9 +68,9 @@ const SEVERAL: usize = 2;
 ///
 /// # Errors
 /// The person declines, or there is no terminal.
-pub(super) fn is_to_be_set_up(config: &Config, ui: &Terminal) -> Result<bool> {
+pub(super) fn is_to_be_set_up(config: &Config) -> Result<bool> {
     let Some((what, kind)) = contents(config) else { return Ok(false) };
-    let prompt = Prompt::show(ui, format!("Work on this {kind}? [Y/n] "));
+    let prompt = Prompt::show(format!("Work on this {kind}? [Y/n] "));
     match prompt.map(Prompt::answer) {
         Some(PromptAnswer::Yes | PromptAnswer::Blank) => Ok(true),
         Some(_) => Err(Error::usage(

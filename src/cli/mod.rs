@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Args, Subcommand};
+use clap::{Args, ColorChoice, Subcommand};
 
 use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
@@ -60,8 +60,8 @@ use arguments::{Cli, Global};
 pub use completion::answer_shell;
 use generate::Generate;
 use locate::{Location, ProjectSource};
-use output::Terminal;
 use progress::ProgressReporter;
+use show::ClipboardFlags;
 
 /// The exit code if something waits for the person's decision.
 const EXIT_WAITS: u8 = 3;
@@ -75,7 +75,7 @@ enum CliCommand {
     /// Continue a session, and execute replies that have arrived
     Resume(serving::Resume),
     /// Serve every open session of the project
-    Watch(serving::WatchAll),
+    Watch(ClipboardFlags),
     /// Serve every open session, with a page in the browser
     #[cfg(feature = "serve")]
     Serve(serve::ServePage),
@@ -92,15 +92,15 @@ enum CliCommand {
     /// Add your words to the newest outbox
     Say(sessions::Say),
     /// List sessions, or show the state of one
-    Status(sessions::ShowStatus),
+    Status(SessionOperand),
     /// List the turns of a session
-    Log(sessions::Log),
+    Log(SessionFlag),
     /// Show what a turn changed
     Diff(turns::Diff),
     /// Undo recent turns
     Undo(turns::Undo),
     /// Undo the last undo
-    Redo(turns::Redo),
+    Redo(turns::UndoFlags),
     /// Print, copy or open an outbox
     Show(show::Show),
     /// End a session, or remove it
@@ -122,7 +122,11 @@ enum CliCommand {
     #[command(subcommand)]
     Generate(Generate),
     /// Play a whole session in a temporary folder, with explanations
-    Demo(demo::Demo),
+    Demo {
+        /// Keep the folder, and print its path
+        #[arg(long)]
+        keep: bool,
+    },
 }
 
 /// What a command requires before it starts.
@@ -168,8 +172,6 @@ impl SessionOperand {
 struct CliContext {
     config: Config,
     clock: Clock,
-    ui: Terminal,
-    json: bool,
     /// Shows the output of a running command.
     live_output: Arc<LiveOutput>,
     /// The person's current directory.
@@ -190,23 +192,17 @@ impl CliContext {
     fn new(
         config: Config,
         global: &Global,
-        ui: Terminal,
         current_dir: Option<PathBuf>,
         source: ProjectSource,
     ) -> Self {
-        let (clock, json) = (Clock(global.now), global.json);
-        Self { config, clock, ui, json, live_output: Arc::default(), current_dir, source }
+        Self { config, clock: Clock(global.now), live_output: Arc::default(), current_dir, source }
     }
 
     /// Opens the project, and reports its problems.
     fn open(&self, stop: Stop) -> Result<Engine> {
-        self.open_with(stop, live::is_on().then(|| Arc::clone(&self.live_output)))
-    }
-
-    /// The same, with a `live_output` for a reader who follows the output of running commands.
-    fn open_with(&self, stop: Stop, live_output: Option<Arc<LiveOutput>>) -> Result<Engine> {
-        let mut reporter = ProgressReporter::new(self);
-        Engine::open(self.config.clone(), self.clock, stop, live_output, &mut reporter)
+        let (live_output, mut reporter) =
+            (Arc::clone(&self.live_output), ProgressReporter::new(self));
+        Engine::open(self.config.clone(), self.clock, stop, Some(live_output), &mut reporter)
     }
 
     /// The complete ID of the named session or run, if the flag is given.
@@ -253,11 +249,11 @@ impl CliContext {
     /// ` (≈ 5,300 tokens)`, for a line about a session's newest outbox. Also warns if the outbox exceeds `max_tokens`, and
     /// about secrets that it withholds.
     fn token_note(&self, session: &Session) -> String {
-        session.withheld.iter().for_each(|withheld| self.ui.warning(withheld));
+        session.withheld.iter().for_each(|withheld| output::warning(withheld));
         let Some(tokens) = session.tokens else { return String::new() };
         let most = self.config.max_tokens;
         if tokens > most {
-            self.ui.warning(&format!(
+            output::warning(&format!(
                 "the next outbox is {}, more than max_tokens = {most}: the task and your words are never left out; shorten them, or set max_tokens to what your chat accepts",
                 tokens::rounded(tokens)
             ));
@@ -280,6 +276,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         arguments.remove(1);
         arguments.push("--help".into());
     }
+    output::use_colors(ColorChoice::Auto);
     let cli = match Cli::read(Cli::named_in(&arguments), arguments) {
         Ok(cli) => cli,
         Err(e) => {
@@ -287,17 +284,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::from(e.use_stderr()) * 2);
         }
     };
-    let (ui, json) = (Terminal::new(&cli.global), cli.global.json);
-    let result = run_command(cli, ui.clone());
+    output::begin(&cli.global);
+    let result = run_command(cli);
     live::clear();
     match result {
         Ok(code) => code,
         Err(error) => {
             if !error.is_interrupted() {
-                if json {
+                if output::wants_json() {
                     output::json_error(&error);
                 } else {
-                    ui.error(&error.to_string());
+                    output::error(&error.to_string());
                 }
             }
             error.exit_code()
@@ -305,14 +302,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn run_command(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
-    let json = global.json;
-    let open = |need| open(&global, ui.clone(), need);
+fn run_command(Cli { global, command }: Cli) -> Result<ExitCode> {
+    let open = |need| open(&global, need);
     match command {
-        CliCommand::Init(arguments) => init::init(&arguments, &global, ui),
+        CliCommand::Init(arguments) => init::init(&arguments, &global),
         CliCommand::New(arguments) => serving::new(&open(Need::Begin)?, &arguments),
         CliCommand::Resume(arguments) => serving::resume(&open(Need::Session)?, &arguments),
-        CliCommand::Watch(arguments) => serving::watch(&open(Need::Begin)?, &arguments),
+        CliCommand::Watch(flags) => serving::watch(&open(Need::Begin)?, flags),
         #[cfg(feature = "serve")]
         CliCommand::Serve(arguments) => {
             let need = if arguments.sets_up_project() { Need::Begin } else { Need::Project };
@@ -324,43 +320,42 @@ fn run_command(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
         CliCommand::Approve(arguments) => decisions::approve(&open(Need::Project)?, &arguments),
         CliCommand::Deny(arguments) => decisions::deny(&open(Need::Project)?, &arguments),
         CliCommand::Say(arguments) => sessions::say(&open(Need::Session)?, &arguments),
-        CliCommand::Status(arguments) => {
-            let need = if arguments.is_about_one() { Need::Project } else { Need::Consent };
-            sessions::status(&open(need)?, &arguments)
+        CliCommand::Status(operand) => {
+            let flag = operand.flag();
+            let need = if flag.id.is_some() { Need::Project } else { Need::Consent };
+            sessions::status(&open(need)?, &flag)
         }
-        CliCommand::Log(arguments) => sessions::log(&open(Need::Session)?, &arguments),
+        CliCommand::Log(flag) => sessions::log(&open(Need::Session)?, &flag),
         CliCommand::Diff(arguments) => turns::diff(&open(Need::Session)?, &arguments),
         CliCommand::Undo(arguments) => turns::undo(&open(Need::Session)?, &arguments),
-        CliCommand::Redo(arguments) => turns::redo(&open(Need::Session)?, &arguments),
+        CliCommand::Redo(flags) => turns::redo(&open(Need::Session)?, &flags),
         CliCommand::Show(arguments) => show::show(&open(Need::Session)?, &arguments),
         CliCommand::Close(arguments) => sessions::close(&open(Need::Session)?, &arguments),
-        CliCommand::Doctor => doctor::doctor(&global, ui),
-        CliCommand::Config(arguments) => settings::settings(arguments, &global, &ui),
+        CliCommand::Doctor => doctor::doctor(&global),
+        CliCommand::Config(arguments) => settings::settings(arguments, &global),
         CliCommand::Policy(arguments) => policy::policy(&open(Need::Settings)?, &arguments),
         CliCommand::Ops(ops::Ops::Run(arguments)) => {
             let need = if arguments.resumes() { Need::Consent } else { Need::Begin };
             ops::run(&open(need)?, &arguments)
         }
-        CliCommand::Ops(ops::Ops::Validate { file }) => ops::validate(&file, &ui, json),
-        CliCommand::Ops(ops::Ops::Schema { message }) => Ok(ops::schema(&message, json)),
+        CliCommand::Ops(ops::Ops::Validate { file }) => ops::validate(&file),
+        CliCommand::Ops(ops::Ops::Schema { message }) => Ok(ops::schema(&message)),
         CliCommand::Rpc(arguments) => {
             // Only the flag counts, not deaddrop.toml or the environment.
             let has_policy_flag = global.settings.given().iter().any(|(name, _)| *name == "policy");
             rpc::rpc(&open(Need::Consent)?, arguments, has_policy_flag)
         }
-        CliCommand::Generate(Generate::Completions { shell }) => {
-            Ok(generate::completions(shell, json))
-        }
-        CliCommand::Generate(Generate::Man(arguments)) => generate::manual(&arguments, json),
+        CliCommand::Generate(Generate::Completions { shell }) => Ok(generate::completions(shell)),
+        CliCommand::Generate(Generate::Man(arguments)) => generate::manual(&arguments),
         CliCommand::Generate(Generate::SystemdUnit { clipboard_flags }) => {
             generate::systemd_unit(&open(Need::Project)?, clipboard_flags)
         }
-        CliCommand::Demo(arguments) => demo::demo(&arguments, &ui, json),
+        CliCommand::Demo { keep } => demo::demo(keep),
     }
 }
 
 /// Finds the project, reads its settings, and checks the requirements of a command.
-fn open(global: &Global, ui: Terminal, need: Need) -> Result<CliContext> {
+fn open(global: &Global, need: Need) -> Result<CliContext> {
     let Location { project, current_dir, source } = Location::find(global.project.clone())?;
     let (mut config, mut consent) = Config::load(&project, global.settings.raw()?)?;
     config.check_settings_file()?;
@@ -369,19 +364,19 @@ fn open(global: &Global, ui: Terminal, need: Need) -> Result<CliContext> {
         return Err(Error::no_project(&config.project));
     }
     config.check_registry()?;
-    if need == Need::Begin && locate::is_to_be_set_up(&config, &ui)? {
-        init::set_up(&project, &ui)?;
+    if need == Need::Begin && locate::is_to_be_set_up(&config)? {
+        init::set_up(&project)?;
         (config, consent) = Config::load(&project, global.settings.raw()?)?;
     }
     if need != Need::Settings {
         // Check this first: nobody should be asked about settings that cannot work.
         config.check_workspace()?;
-        settings::require_consent(&config, &consent, &ui)?;
+        settings::require_consent(&config, &consent)?;
     }
     if source == ProjectSource::Ancestor && need == Need::Begin {
-        ui.say(format!("In the project {}:", config.project.display()));
+        output::say(format!("In the project {}:", config.project.display()));
     }
-    let context = CliContext::new(config, global, ui, current_dir, source);
+    let context = CliContext::new(config, global, current_dir, source);
     if need == Need::Session && !context.has_begun() {
         return Err(Error::no_open_session(&context.config.sessions, None));
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use wait_timeout::ChildExt;
 
-use super::output::Terminal;
+use super::output;
 use super::{CliContext, live};
 use crate::engine::Turn;
 use crate::program::Programs;
@@ -58,7 +58,6 @@ fn notify(context: &CliContext, text: &str) {
 
 /// Shows a desktop message, without waiting for it.
 fn show_on_desktop(context: &CliContext, text: &str) {
-    let ui = &context.ui;
     let child = Programs::of(&context.config).command(PROGRAM).and_then(|mut command| {
         command.args(["--app-name=deaddrop", "--", "deaddrop", &escape(text)]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
@@ -66,14 +65,13 @@ fn show_on_desktop(context: &CliContext, text: &str) {
     let mut child = match child {
         Ok(child) => child,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            return warn(ui, "it is not installed (on Debian: libnotify-bin)");
+            return warn("it is not installed (on Debian: libnotify-bin)");
         }
-        Err(e) => return warn(ui, &e.to_string()),
+        Err(e) => return warn(&e.to_string()),
     };
-    let ui = ui.clone();
     let wait = move || match child.wait_timeout(PATIENCE) {
         Ok(Some(status)) if status.success() => {}
-        Ok(Some(status)) => warn(&ui, &format!("it ended with {status}; is there a desktop?")),
+        Ok(Some(status)) => warn(&format!("it ended with {status}; is there a desktop?")),
         _ => {
             let _ = child.kill();
             let _ = child.wait();
@@ -84,9 +82,9 @@ fn show_on_desktop(context: &CliContext, text: &str) {
 }
 
 /// Warns once, not in every turn.
-fn warn(ui: &Terminal, why: &str) {
+fn warn(why: &str) {
     if !WARNED.swap(true, Ordering::Relaxed) {
-        ui.warning(&format!(
+        output::warning(&format!(
             "`notify = \"desktop\"` does not work, because {PROGRAM} failed: {why}"
         ));
     }

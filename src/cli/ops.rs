@@ -10,12 +10,12 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::input::TextInput;
-use super::output::{self, Terminal};
+use super::output;
 use super::{CliContext, EXIT_WAITS, ProgressReporter};
 use crate::error::{Error, Result};
 use crate::ipc::Request;
 use crate::protocol::operations::{
-    EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, Status, parse_events_message,
+    EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, SchemaFaults, Status, parse_events_message,
     parse_operations_message,
 };
 use crate::protocol::{Mistake, Step, read_run};
@@ -52,36 +52,23 @@ fn message_kind(text: &str) -> &'static str {
     if is_of_events { "events" } else { "operations" }
 }
 
-pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
+pub(super) fn validate(file: &Path) -> Result<ExitCode> {
     let input = TextInput::read(file, "read the message from")?;
     let kind = input.text.as_ref().map_or("operations", |text| message_kind(text));
-    let (entries, faults, more) = match &input.text {
+    let read = match &input.text {
+        Ok(text) if kind == "events" => parse_events_message(text).map(|read| read.events.len()),
+        Ok(text) => parse_operations_message(text).map(|read| read.len()),
         Err(why) => {
             let form = format!("a message as UTF-8 text, of at most {} bytes", inbox::SIZE_LIMIT);
-            let fault = SchemaFault { path: "$".to_owned(), problem: why.to_owned(), form };
-            (0, vec![fault], 0)
-        }
-        Ok(text) => {
-            let read = if kind == "events" {
-                parse_events_message(text).map(|read| read.events.len())
-            } else {
-                parse_operations_message(text).map(|read| read.len())
-            };
-            match read {
-                Ok(entries) => (entries, Vec::new(), 0),
-                Err(found) => {
-                    let told: Vec<SchemaFault> = found.iter().cloned().collect();
-                    let more = found.count() - told.len();
-                    (0, told, more)
-                }
-            }
+            Err(SchemaFaults::one("$", why.as_str(), form))
         }
     };
+    let (entries, found) = read.map_or_else(|found| (0, found), |n| (n, SchemaFaults::default()));
+    let faults: Vec<&SchemaFault> = found.iter().collect();
+    let more = found.count() - faults.len();
     let is_valid = faults.is_empty();
-    if json {
-        let fault = |SchemaFault { path, problem, form }: &SchemaFault| json!({ "path": path, "problem": problem, "form": form });
-        let told: Vec<_> = faults.iter().map(fault).collect();
-        let mut value = json!({ "valid": is_valid, "kind": kind, "faults": told });
+    if output::wants_json() {
+        let mut value = json!({ "valid": is_valid, "kind": kind, "faults": faults });
         if more > 0 {
             value["more"] = more.into();
         }
@@ -89,7 +76,7 @@ pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCod
     } else {
         faults.iter().for_each(|fault| output::prose(fault.to_string()));
     }
-    ui.say(if is_valid {
+    output::say(if is_valid {
         let entries = count(entries, kind.trim_end_matches('s'));
         format!("valid: an {kind} message with {entries}")
     } else {
@@ -97,17 +84,17 @@ pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCod
     });
     if more > 0 {
         let more = count(more, "more fault");
-        ui.warning(&format!("{more} not shown; correct these first, then validate again"));
+        output::warning(&format!("{more} not shown; correct these first, then validate again"));
     }
     Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub(super) fn schema(message: &str, json: bool) -> ExitCode {
+pub(super) fn schema(message: &str) -> ExitCode {
     let is_of_events = message == "events";
     let text = if is_of_events { EVENTS_SCHEMA } else { OPERATIONS_SCHEMA };
     // The schema is JSON anyway; with --json it is on one line, as all results are.
     match serde_json::from_str::<Value>(text) {
-        Ok(schema) if json => output::json(&schema),
+        Ok(schema) if output::wants_json() => output::json(&schema),
         _ => output::result(text.trim_end()),
     }
     ExitCode::SUCCESS
@@ -158,7 +145,7 @@ pub(super) fn run(context: &CliContext, arguments: &RunOnce) -> Result<ExitCode>
     let stop = Stop::on_signals()?;
     loop {
         let run = context.request(request, &stop, 0)?.session;
-        let code = print_events(context, &run);
+        let code = print_events(&run);
         if stop.is_asked() {
             return Err(Error::interrupted());
         }
@@ -169,17 +156,17 @@ pub(super) fn run(context: &CliContext, arguments: &RunOnce) -> Result<ExitCode>
         // A decision at the terminal continues the run at once.
         if context.ask(&run, &stop)?.is_none() {
             let stem = run.stem();
-            context.ui.say(format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
+            output::say(format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
             return Ok(code);
         }
         request = Request::ResumeRun { stem: run.stem() };
     }
 }
 
-fn print_events(context: &CliContext, run: &Session) -> ExitCode {
+fn print_events(run: &Session) -> ExitCode {
     let events = space::run_events(run);
     // Not through a `Value`, which would reorder the fields.
-    let text = if context.json {
+    let text = if output::wants_json() {
         serde_json::to_string(&events)
     } else {
         serde_json::to_string_pretty(&events)

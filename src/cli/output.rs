@@ -1,6 +1,8 @@
 //! Prints results on standard output and everything else on standard error, with colours if wanted. Lines that are drawn
 //! in place are in [`live`].
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 
@@ -15,20 +17,57 @@ use crate::protocol::operations::OPERATION_TYPES;
 use crate::protocol::{Detail, Kind, Outcome, Warning, tags};
 use crate::session::Session;
 use crate::settings::Secrets;
-use crate::terminal::{Stream, Styled};
+use crate::terminal::{HAS_COLORS, Stream, Styled};
 use crate::text::{count, indented, visible_line};
 
 /// How many characters of the last line of an output are shown.
 const MAX_LAST_LINE: usize = 160;
 
-/// How messages for the person are printed.
-#[derive(Debug, Clone)]
-pub(super) struct Terminal {
-    pub(super) quiet: bool,
-    pub(super) verbose: bool,
-    color: bool,
-    /// The same for results: standard output may not be the terminal.
-    result_color: bool,
+static WANTS_JSON: AtomicBool = AtomicBool::new(false);
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+static IS_VERBOSE: AtomicBool = AtomicBool::new(false);
+
+/// Decides how everything is printed from now on.
+pub(super) fn begin(global: &Global) {
+    WANTS_JSON.store(global.json, Ordering::Relaxed);
+    IS_QUIET.store(global.quiet, Ordering::Relaxed);
+    IS_VERBOSE.store(global.verbose, Ordering::Relaxed);
+    use_colors(global.color);
+    if !global.quiet && !global.json && Stream::Err.is_terminal() && can_draw() {
+        live::begin();
+    }
+}
+
+/// Decides about colours.
+pub(super) fn use_colors(when: ColorChoice) {
+    for stream in [Stream::Out, Stream::Err] {
+        let has_colors = match when {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => stream.is_terminal() && can_draw() && !colors_are_refused(),
+        };
+        HAS_COLORS[stream as usize].store(has_colors, Ordering::Relaxed);
+    }
+}
+
+/// Whether results are printed as JSON.
+pub(super) fn wants_json() -> bool {
+    WANTS_JSON.load(Ordering::Relaxed)
+}
+
+/// Whether only errors and warnings are wanted.
+pub(super) fn is_quiet() -> bool {
+    IS_QUIET.load(Ordering::Relaxed)
+}
+
+/// Whether more is wanted, such as the output of commands.
+pub(super) fn is_verbose() -> bool {
+    IS_VERBOSE.load(Ordering::Relaxed)
+}
+
+/// Whether results go to a program and not to a person: no terminal, and no colours wanted.
+pub(super) fn results_are_piped() -> bool {
+    !HAS_COLORS[Stream::Out as usize].load(Ordering::Relaxed) && !Stream::Out.is_terminal()
 }
 
 /// Prints a result. Errors are ignored: a reader that closed the pipe has seen enough.
@@ -50,8 +89,8 @@ pub(super) fn wrapped_behind(text: &str, bar: &str) -> Styled {
 /// Wraps a text to the width of the terminal, less `indent` columns, if `to` is a terminal that reports its width.
 fn wrapped(text: Styled, to: Stream, indent: usize) -> Styled {
     let Some(width) = to.is_terminal().then(rows::reported_width).flatten() else { return text };
-    let rows = rows::wrap(text.as_str(), width.saturating_sub(indent));
-    text.in_rows(rows)
+    let breaks = rows::wrap(text.as_str(), width.saturating_sub(indent));
+    text.with_blanks(&breaks)
 }
 
 /// Prints a result for a program: byte for byte unless it goes to a terminal, and without adding a line feed.
@@ -69,14 +108,10 @@ pub(super) fn json_text(text: &str) {
     live::print_above(|| drop(Stream::Out.json(text)));
 }
 
-/// Prints a result: as JSON if `is_json`, otherwise as prose.
+/// Prints a result: as JSON if wanted, otherwise as prose.
 #[expect(clippy::needless_pass_by_value, reason = "callers build the value in place")]
-pub(super) fn print<T: Into<Styled>>(
-    is_json: bool,
-    value: serde_json::Value,
-    text: impl FnOnce() -> T,
-) {
-    if is_json {
+pub(super) fn print<T: Into<Styled>>(value: serde_json::Value, text: impl FnOnce() -> T) {
+    if wants_json() {
         json(&value);
     } else {
         prose(text());
@@ -93,161 +128,128 @@ pub(super) fn json_error(error: &Error) {
 /// Prints the help, or an error in the command line. The error may quote arguments, so its own styles are not kept.
 pub(super) fn usage(error: &clap::Error) {
     let text = error.render();
-    let is_colored = |to: Stream| to.is_terminal() && can_draw() && !colors_are_refused();
     if !error.use_stderr() {
-        let _ = Stream::Out.help(&text, is_colored(Stream::Out));
+        let _ = Stream::Out.help(&text);
         return;
     }
-    let (text, style) = (text.to_string(), AnsiColor::Red.on_default().bold());
+    let text = text.to_string();
     let _ = Stream::Err.text(&match text.strip_prefix("error:") {
-        Some(rest) if is_colored(Stream::Err) => Styled::new(style, "error:") + rest,
-        _ => Styled::from(text),
+        Some(rest) => red("error:") + rest,
+        None => Styled::from(text),
     });
 }
 
-impl Terminal {
-    pub(super) fn new(global: &Global) -> Self {
-        let colored = |is_terminal: bool| match global.color {
-            ColorChoice::Always => true,
-            ColorChoice::Never => false,
-            ColorChoice::Auto => is_terminal && !colors_are_refused(),
-        };
-        let color = colored(Stream::Err.is_terminal());
-        if !global.quiet && !global.json && Stream::Err.is_terminal() && can_draw() {
-            live::begin(color);
-        }
-        Self {
-            quiet: global.quiet,
-            verbose: global.verbose,
-            color,
-            result_color: colored(Stream::Out.is_terminal()),
-        }
+/// Prints a message that `--quiet` silences.
+pub(super) fn say(text: impl Into<Styled>) {
+    if !is_quiet() {
+        message(text);
     }
+}
 
-    /// Whether results go to a program and not to a person: no terminal, and no colours wanted.
-    pub(super) fn results_are_piped(&self) -> bool {
-        !self.result_color && !Stream::Out.is_terminal()
+/// Prints an error.
+pub(super) fn error(text: &str) {
+    message(red("error:") + " " + text);
+}
+
+/// Prints a warning.
+pub(super) fn warning(text: &str) {
+    message(yellow("warning:") + " " + text);
+}
+
+/// Prints a message that is always wanted.
+pub(super) fn message(text: impl Into<Styled>) {
+    let text = wrapped(text.into(), Stream::Err, 0);
+    live::print_above(|| drop(Stream::Err.line(&text)));
+}
+
+/// Asks a yes/no question; None without a terminal.
+pub(super) fn confirm(question: impl Into<Styled>) -> Option<bool> {
+    Prompt::show(question).map(|prompt| prompt.answer() == PromptAnswer::Yes)
+}
+
+/// Writes a question, and leaves the cursor behind it: nothing is drawn in place until [`live::release`]. Returns whether
+/// it was written.
+pub(super) fn prompt(question: impl Into<Styled>) -> bool {
+    // Leave room for the answer.
+    let question = wrapped(question.into(), Stream::Err, 2);
+    !is_quiet() && live::hold(|| Stream::Err.text(&question).is_ok())
+}
+
+pub(super) fn red(text: &str) -> Styled {
+    Styled::new(AnsiColor::Red.on_default().bold(), text)
+}
+
+pub(super) fn green(text: &str) -> Styled {
+    Styled::new(AnsiColor::Green.on_default(), text)
+}
+
+fn yellow(text: &str) -> Styled {
+    Styled::new(AnsiColor::Yellow.on_default(), text)
+}
+
+pub(super) fn bold(text: &str) -> Styled {
+    Styled::new(Style::new().bold(), text)
+}
+
+/// An outcome as one line, with its last output line and warnings below.
+pub(super) fn outcome(outcome: &Outcome) -> Styled {
+    outcome_line(outcome, "  ok  ", &tags::summary(outcome))
+}
+
+/// The same for an operation that is only previewed.
+pub(super) fn preview(outcome: &Outcome) -> Styled {
+    outcome_line(outcome, "would ", &preview_summary(outcome))
+}
+
+/// An outcome as one line, with `done` as the mark of success.
+fn outcome_line(outcome: &Outcome, done: &str, summary: &str) -> Styled {
+    let mark = match &outcome.detail {
+        Detail::Unknown { .. } => "  ?     ".into(),
+        Detail::Ineffective { .. } => yellow("  --  ") + "  ",
+        _ => match OutcomeMark::of(outcome) {
+            OutcomeMark::Done => green(&format!("{done}  ")),
+            OutcomeMark::Failed => red("FAILED") + "  ",
+            OutcomeMark::Refused => red("REFUSED") + " ",
+        },
+    };
+    let name = operation_name(outcome.kind, outcome.asked.is_some());
+    let text_after = match &outcome.detail {
+        Detail::Shown { text } => indented_below(text),
+        _ => format!("  {summary}"),
+    };
+    let mut text = if text_after.starts_with(' ') {
+        mark + format!("{name:<11}{text_after}")
+    } else {
+        mark + name + text_after
+    };
+    // With --verbose, the whole output is shown elsewhere.
+    let failed = !outcome.success() && !is_verbose();
+    if let Some(last) = failed.then(|| last_output_line(outcome)).flatten() {
+        text.push(format!("\n          {}", cut_squeezed(&visible_line(&last), MAX_LAST_LINE)));
     }
-
-    /// The same terminal with the colour setting of standard output.
-    pub(super) fn for_results(&self) -> Self {
-        Self { color: self.result_color, ..self.clone() }
+    for warning in &outcome.warnings {
+        text.push("\n        ");
+        text.push(yellow("warning:") + " " + &*visible_line(&warning.text));
     }
+    text
+}
 
-    /// Prints a message that `--quiet` silences.
-    pub(super) fn say(&self, text: impl Into<Styled>) {
-        if !self.quiet {
-            Self::print(text);
-        }
+/// Reports a complete session: the end of the last output, the summary, and the number of failed commands.
+pub(super) fn report_completed(session: &Session, secrets: &Secrets) {
+    if let Some(output) = last_output(&session.last_results, secrets) {
+        say(output.trim_end());
     }
-
-    /// Prints an error.
-    pub(super) fn error(&self, text: &str) {
-        Self::print(self.red("error:") + " " + text);
-    }
-
-    /// Asks a yes/no question; None without a terminal.
-    pub(super) fn confirm(&self, question: impl Into<Styled>) -> Option<bool> {
-        Prompt::show(self, question).map(|prompt| prompt.answer() == PromptAnswer::Yes)
-    }
-
-    /// Writes a question, and leaves the cursor behind it: nothing is drawn in place until [`live::release`]. Returns whether
-    /// it was written.
-    pub(super) fn prompt(&self, question: impl Into<Styled>) -> bool {
-        // Leave room for the answer.
-        let question = wrapped(question.into(), Stream::Err, 2);
-        !self.quiet && live::hold(|| Stream::Err.text(&question).is_ok())
-    }
-
-    /// Prints a warning.
-    pub(super) fn warning(&self, text: &str) {
-        Self::print(self.yellow("warning:") + " " + text);
-    }
-
-    pub(super) fn print(text: impl Into<Styled>) {
-        let text = wrapped(text.into(), Stream::Err, 0);
-        live::print_above(|| drop(Stream::Err.line(&text)));
-    }
-
-    pub(super) fn red(&self, text: &str) -> Styled {
-        self.paint(text, AnsiColor::Red.on_default().bold())
-    }
-
-    pub(super) fn green(&self, text: &str) -> Styled {
-        self.paint(text, AnsiColor::Green.on_default())
-    }
-
-    pub(super) fn yellow(&self, text: &str) -> Styled {
-        self.paint(text, AnsiColor::Yellow.on_default())
-    }
-
-    pub(super) fn bold(&self, text: &str) -> Styled {
-        self.paint(text, Style::new().bold())
-    }
-
-    fn paint(&self, text: &str, style: Style) -> Styled {
-        if self.color { Styled::new(style, text) } else { Styled::from(text) }
-    }
-
-    /// An outcome as one line, with its last output line and warnings below.
-    pub(super) fn outcome(&self, outcome: &Outcome) -> Styled {
-        self.outcome_line(outcome, "  ok  ", &tags::summary(outcome))
-    }
-
-    /// The same for an operation that is only previewed.
-    pub(super) fn preview(&self, outcome: &Outcome) -> Styled {
-        self.outcome_line(outcome, "would ", &preview(outcome))
-    }
-
-    /// An outcome as one line, with `done` as the mark of success.
-    fn outcome_line(&self, outcome: &Outcome, done: &str, summary: &str) -> Styled {
-        let mark = match &outcome.detail {
-            Detail::Unknown { .. } => "  ?     ".into(),
-            Detail::Ineffective { .. } => self.yellow("  --  ") + "  ",
-            _ => match OutcomeMark::of(outcome) {
-                OutcomeMark::Done => self.green(&format!("{done}  ")),
-                OutcomeMark::Failed => self.red("FAILED") + "  ",
-                OutcomeMark::Refused => self.red("REFUSED") + " ",
-            },
-        };
-        let name = operation_name(outcome.kind, outcome.asked.is_some());
-        let text_after = match &outcome.detail {
-            Detail::Shown { text } => indented_below(text),
-            _ => format!("  {summary}"),
-        };
-        let mut text = if text_after.starts_with(' ') {
-            mark + format!("{name:<11}{text_after}")
-        } else {
-            mark + name + text_after
-        };
-        // With --verbose, the whole output is shown elsewhere.
-        let failed = !outcome.success() && !self.verbose;
-        if let Some(last) = failed.then(|| last_output_line(outcome)).flatten() {
-            text.push(format!("\n          {}", cut_squeezed(&visible_line(&last), MAX_LAST_LINE)));
-        }
-        for warning in &outcome.warnings {
-            text.push("\n        ");
-            text.push(self.yellow("warning:") + " " + &*visible_line(&warning.text));
-        }
-        text
-    }
-
-    /// Reports a complete session: the end of the last output, the summary, and the number of failed commands.
-    pub(super) fn report_completed(&self, session: &Session, secrets: &Secrets) {
-        if let Some(output) = last_output(&session.last_results, secrets) {
-            self.say(output.trim_end());
-        }
-        let summary = session.summary.as_deref().unwrap_or_default();
-        self.say(self.green("Done.") + format!(" Session {} is complete.", session.id));
-        self.say(indented(summary).trim_end());
-        let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
-        if failed > 0 {
-            let was = if failed == 1 { "was" } else { "were" };
-            self.warning(&format!(
-                "{} of the last reply failed or {was} not run, see above; `deaddrop resume {} --reopen TEXT` continues",
-                count(failed, "command"), session.id
-            ));
-        }
+    let summary = session.summary.as_deref().unwrap_or_default();
+    say(green("Done.") + format!(" Session {} is complete.", session.id));
+    say(indented(summary).trim_end());
+    let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
+    if failed > 0 {
+        let was = if failed == 1 { "was" } else { "were" };
+        warning(&format!(
+            "{} of the last reply failed or {was} not run, see above; `deaddrop resume {} --reopen TEXT` continues",
+            count(failed, "command"),
+            session.id
+        ));
     }
 }
 
@@ -267,7 +269,7 @@ pub(super) fn operation_name(kind: Kind, in_operations: bool) -> &'static str {
 }
 
 /// What the operation would do, as a phrase that follows "would".
-fn preview(outcome: &Outcome) -> String {
+fn preview_summary(outcome: &Outcome) -> String {
     match &outcome.detail {
         Detail::Shown { .. } => "show it to the user".to_owned(),
         Detail::Created { path, replaced, .. } => {
@@ -320,7 +322,7 @@ pub(super) fn turn_json(context: &CliContext, turn: &Turn) -> serde_json::Value 
 /// The same for an operation that is only previewed.
 pub(super) fn preview_json(outcome: &Outcome) -> serde_json::Value {
     let mut value = outcome_json(outcome);
-    value["summary"] = preview(outcome).into();
+    value["summary"] = preview_summary(outcome).into();
     value
 }
 

@@ -4,7 +4,7 @@
 use similar::udiff::UnifiedHunkHeader;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
-use super::output::Terminal;
+use super::output::{green, red};
 use super::rows::{BAR, pieces};
 use crate::executor::{FileState, PreviewedChange};
 use crate::terminal::Styled;
@@ -27,12 +27,12 @@ const MISSING_ID: &str = "0000000";
 pub(super) struct Side {
     /// Its contents; for a link, its target.
     pub(super) bytes: Vec<u8>,
-    pub(super) kind: EntryKind,
+    pub(super) kind: GitKind,
 }
 
 /// What git distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EntryKind {
+pub(super) enum GitKind {
     File { executable: bool },
     Link,
 }
@@ -41,16 +41,16 @@ impl Side {
     /// None if the contents are not kept.
     pub(super) fn of(standing: FileState, executable: bool) -> Option<Self> {
         match standing {
-            FileState::File(bytes) => Some(Self { bytes, kind: EntryKind::File { executable } }),
+            FileState::File(bytes) => Some(Self { bytes, kind: GitKind::File { executable } }),
             FileState::Link(target) => {
-                Some(Self { bytes: unescaped(&target).into_encoded_bytes(), kind: EntryKind::Link })
+                Some(Self { bytes: unescaped(&target).into_encoded_bytes(), kind: GitKind::Link })
             }
             FileState::Large => None,
         }
     }
 }
 
-impl EntryKind {
+impl GitKind {
     /// Its mode in git.
     fn mode(self) -> &'static str {
         match self {
@@ -70,9 +70,7 @@ pub(super) fn is_binary(bytes: &[u8]) -> bool {
 pub(super) fn patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
     match (before, after) {
         // git writes two patches if a file becomes a link or the reverse.
-        (Some(old), Some(new))
-            if (old.kind == EntryKind::Link) != (new.kind == EntryKind::Link) =>
-        {
+        (Some(old), Some(new)) if (old.kind == GitKind::Link) != (new.kind == GitKind::Link) => {
             [entry_patch(path, before, None), entry_patch(path, None, after)].concat()
         }
         _ => entry_patch(path, before, after),
@@ -99,7 +97,7 @@ fn entry_patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<
         // Without the second line, some versions of git (such as 2.47) restore it as an ordinary file.
         (Some(old), None) => format!("deleted file mode {old}\nnew mode {old}\n"),
         // The contents do not show that it is a link.
-        (Some(old), Some(new)) if old != new || new == EntryKind::Link.mode() => {
+        (Some(old), Some(new)) if old != new || new == GitKind::Link.mode() => {
             format!("old mode {old}\nnew mode {new}\n")
         }
         _ => String::new(),
@@ -142,6 +140,7 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
+/// The hunks of a diff. `similar` itself takes a carriage return for the end of a line, and replaces bytes that are not UTF-8.
 fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
     for ops in group_diff_ops(capture_diff_slices(Algorithm::Myers, old, new), CONTEXT_LINES) {
@@ -240,33 +239,33 @@ fn visible_lines(text: &str) -> String {
 }
 
 /// A diff in rows of this width, each behind the bar. Rows that continue a line begin with `…`.
-pub(super) fn diff_rows(ui: &Terminal, diff: &str, width: usize) -> Vec<Styled> {
+pub(super) fn diff_rows(diff: &str, width: usize) -> Styled {
     let room = width - BAR.len() - 2;
-    let mut rows = Vec::new();
+    let mut rows = Styled::default();
     for line in visible_lines(diff).trim_end_matches('\n').split('\n') {
         for (n, piece) in pieces(line, room, false).into_iter().enumerate() {
             let piece = if n == 0 { piece } else { format!("…{piece}") };
-            rows.push(Styled::from(BAR) + painted(ui, line, &piece));
+            rows = rows + BAR + painted(line, &piece) + "\n";
         }
     }
     rows
 }
 
-/// A diff in the colours of `ui`, with all characters visible.
-pub(super) fn coloured(ui: &Terminal, diff: &str) -> Styled {
+/// A diff in colours, with all characters visible.
+pub(super) fn coloured(diff: &str) -> Styled {
     let (shown, mut text) = (visible_lines(diff), Styled::default());
     for (n, line) in shown.trim_end().split('\n').enumerate() {
         text.push(if n == 0 { "" } else { "\n" });
-        text.push(painted(ui, line, line));
+        text.push(painted(line, line));
     }
     text
 }
 
 /// A part of a diff line in the colour of the line.
-fn painted(ui: &Terminal, line: &str, part: &str) -> Styled {
+fn painted(line: &str, part: &str) -> Styled {
     match line.as_bytes().first() {
-        Some(b'+') => ui.green(part),
-        Some(b'-') => ui.red(part),
+        Some(b'+') => green(part),
+        Some(b'-') => red(part),
         _ => part.into(),
     }
 }
@@ -277,17 +276,16 @@ mod tests {
 
     fn patch_of(
         path: &str,
-        before: Option<(&str, EntryKind)>,
-        after: Option<(&str, EntryKind)>,
+        before: Option<(&str, GitKind)>,
+        after: Option<(&str, GitKind)>,
     ) -> String {
-        let side =
-            |(bytes, kind): (&str, EntryKind)| Side { bytes: bytes.as_bytes().to_vec(), kind };
+        let side = |(bytes, kind): (&str, GitKind)| Side { bytes: bytes.as_bytes().to_vec(), kind };
         let (before, after) = (before.map(side), after.map(side));
         String::from_utf8(patch(path.as_bytes(), before.as_ref(), after.as_ref())).unwrap()
     }
 
-    const FILE: EntryKind = EntryKind::File { executable: false };
-    const PROGRAM: EntryKind = EntryKind::File { executable: true };
+    const FILE: GitKind = GitKind::File { executable: false };
+    const PROGRAM: GitKind = GitKind::File { executable: true };
 
     #[test]
     fn what_git_would_write_is_written() {
@@ -304,14 +302,14 @@ mod tests {
             "diff --git \"a/x y\" \"b/x y\"\ndeleted file mode 100644\n--- a/x y\t\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"
         );
         assert_eq!(
-            patch_of("é\t\"", None, Some(("to", EntryKind::Link))),
+            patch_of("é\t\"", None, Some(("to", GitKind::Link))),
             "diff --git \"a/\\303\\251\\t\\\"\" \"b/\\303\\251\\t\\\"\"\nnew file mode 120000\n--- /dev/null\n+++ \"b/\\303\\251\\t\\\"\"\n@@ -0,0 +1 @@\n+to\n\\ No newline at end of file\n"
         );
         assert_eq!(
             patch_of("b", Some(("\0", FILE)), None),
             "diff --git a/b b/b\ndeleted file mode 100644\nBinary files a/b and /dev/null differ\n"
         );
-        let kinds = patch_of("k", Some(("f\n", FILE)), Some(("to", EntryKind::Link)));
+        let kinds = patch_of("k", Some(("f\n", FILE)), Some(("to", GitKind::Link)));
         assert!(kinds.contains("deleted file mode 100644\n"), "{kinds}");
         assert!(kinds.contains("new file mode 120000\n"), "{kinds}");
         assert_eq!(patch_of("a", Some(("1", FILE)), Some(("1", FILE))), "");

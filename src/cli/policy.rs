@@ -46,7 +46,7 @@ pub(super) fn policy(context: &CliContext, arguments: &PolicyCommand) -> Result<
         PolicyCommand::Check { command } => return check(context, in_force, command),
         PolicyCommand::Show { name } => {
             let policy = context.config.policy(name.as_deref().unwrap_or(in_force))?;
-            if context.json {
+            if output::wants_json() {
                 output::json(&json!(policy));
             } else {
                 output::data((policy.to_toml().trim_end().to_owned() + "\n").as_bytes());
@@ -55,11 +55,9 @@ pub(super) fn policy(context: &CliContext, arguments: &PolicyCommand) -> Result<
         PolicyCommand::List => {
             for name in context.config.policy_names() {
                 let is_in_force = name == in_force;
-                output::print(
-                    context.json,
-                    json!({ "name": name, "inForce": is_in_force }),
-                    || format!("{} {name}", if is_in_force { '*' } else { ' ' }),
-                );
+                output::print(json!({ "name": name, "inForce": is_in_force }), || {
+                    format!("{} {name}", if is_in_force { '*' } else { ' ' })
+                });
             }
         }
         PolicyCommand::Approved => approved(context),
@@ -71,7 +69,7 @@ pub(super) fn policy(context: &CliContext, arguments: &PolicyCommand) -> Result<
 fn approved(context: &CliContext) {
     for (n, approved) in ApprovedCommands::of(&context.config).list().iter().enumerate() {
         let ApprovedCommand { command, cwd, env, place, guarded } = approved;
-        output::print(context.json, json!(approved), || {
+        output::print(json!(approved), || {
             let env = env.iter().map(|(name, value)| format!("with {name}={value}"));
             let cwd = cwd.iter().map(|cwd| format!("in the folder {cwd}"));
             let unconfined = (!guarded).then(|| "with your rights".to_owned());
@@ -86,18 +84,18 @@ fn forget(context: &CliContext, number: Option<usize>) -> Result<()> {
     let commands = ApprovedCommands::of(&context.config);
     let all = commands.list();
     let chosen = match number {
-        None => Some(&all[..]),
-        Some(number) => number.checked_sub(1).and_then(|at| all.get(at..number)),
+        None => &all[..],
+        Some(number) => {
+            number.checked_sub(1).and_then(|at| all.get(at..number)).ok_or_else(|| {
+                Error::usage(format!(
+                    "there is no approved command {number}; `deaddrop policy approved` lists them"
+                ))
+            })?
+        }
     };
-    let chosen = chosen.ok_or_else(|| {
-        let number = number.unwrap_or_default();
-        Error::usage(format!(
-            "there is no approved command {number}; `deaddrop policy approved` lists them"
-        ))
-    })?;
     for command in chosen {
         commands.forget(command)?;
-        context.ui.say(format!("You will be asked about {} again.", named(&command.command)));
+        output::say(format!("You will be asked about {} again.", named(&command.command)));
     }
     Ok(())
 }
@@ -108,7 +106,7 @@ fn check(context: &CliContext, in_force: &str, command: &str) -> Result<ExitCode
     let guarded = context.config.sandbox.mode != crate::settings::SandboxMode::Off;
     let explained = policy::explain(&policy, &crate::protocol::ShellCommand::new(command), guarded);
     let decision = &explained.decision;
-    if context.json {
+    if output::wants_json() {
         let commands: Vec<_> = explained
             .commands
             .iter()
@@ -120,7 +118,7 @@ fn check(context: &CliContext, in_force: &str, command: &str) -> Result<ExitCode
         whole["unreadable"] = json!(explained.unreadable);
         output::json(&whole);
     } else {
-        let told = context.ui.bold(verb(decision));
+        let told = output::bold(verb(decision));
         output::result(told + format!(" under '{}'{}", policy.name, why(decision)));
         if let Verdict::Deny(denial) = decision
             && let Some(suggestion) = &denial.suggestion

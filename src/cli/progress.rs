@@ -8,15 +8,16 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use serde_json::{Value, json};
 
-use super::output::{Terminal, indented_below, operation_name, outcome_json, result, turn_json};
+use super::output::{indented_below, operation_name, outcome_json, result, turn_json};
 use super::prompt::{Prompt, PromptAnswer};
 use super::sessions::words_message;
-use super::show::CopyScope;
 use super::summary::OutcomeMark;
 use super::{CliContext, keyboard, live, notice, output, question, show, summary};
+use crate::clipboard::{self, ClipboardSetup};
 use crate::daemon::{Answer, Person};
-use crate::engine::{Engine, Turn};
+use crate::engine::{Engine, Turn, pasted_outbox};
 use crate::event::{ClipboardNews, Event, Observer, QuestionPreview, Waiting};
+use crate::program::Programs;
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
 use crate::session::store::SessionStore;
 use crate::session::{Question, Session};
@@ -63,10 +64,10 @@ impl<'a> ProgressReporter<'a> {
         Self { context, asks: false, serves: false, turn: None, open, prompt: None, page: None }
     }
 
-    /// For serving: also asks questions if there is a terminal, and prints events with `--json`.
-    pub(super) fn serving(context: &'a CliContext) -> Self {
-        let mut reporter = Self::serving_once(context);
-        reporter.asks = !context.json;
+    /// For serving: also prints events with `--json` and, if it `asks`, asks questions if there is a terminal.
+    pub(super) fn serving(context: &'a CliContext, asks: bool) -> Self {
+        let mut reporter = Self::new(context);
+        (reporter.serves, reporter.asks) = (true, asks && !output::wants_json());
         reporter
     }
 
@@ -77,16 +78,9 @@ impl<'a> ProgressReporter<'a> {
         self
     }
 
-    /// The same without questions.
-    pub(super) fn serving_once(context: &'a CliContext) -> Self {
-        let mut reporter = Self::new(context);
-        reporter.serves = true;
-        reporter
-    }
-
     /// Prints a warning.
     pub(super) fn warn(&self, message: &str) {
-        self.context.ui.warning(message);
+        output::warning(message);
         self.emit("warning", || json!({ "message": message }));
     }
 
@@ -108,7 +102,7 @@ impl<'a> ProgressReporter<'a> {
     /// While serving, prints an event with `--json`, one object per line, and sends it to pages. docs/scripting.md lists all
     /// events.
     fn emit(&self, event: &str, value: impl FnOnce() -> Value) {
-        if !self.serves || !(self.context.json || self.page.is_some()) {
+        if !self.serves || !(output::wants_json() || self.page.is_some()) {
             return;
         }
         let mut value = value();
@@ -117,7 +111,7 @@ impl<'a> ProgressReporter<'a> {
             value["sequence"] = (*sequence).into();
         }
         value["event"] = event.into();
-        if self.context.json {
+        if output::wants_json() {
             output::json(&value);
         }
         if let Some(page) = &self.page {
@@ -138,18 +132,17 @@ impl<'a> ProgressReporter<'a> {
 
     /// Shows the question of a session.
     pub(super) fn show(&self, session: &Session, preview: &QuestionPreview) {
-        let ui = &self.context.ui;
-        if ui.quiet {
-            ui.warning(&format!("your decision is needed: {}", question::summary(session)));
+        if output::is_quiet() {
+            output::warning(&format!("your decision is needed: {}", question::summary(session)));
         } else {
-            ui.say(Styled::from("\n") + question::describe(self.context, ui, session, preview));
+            output::say(Styled::from("\n") + question::describe(self.context, session, preview));
         }
     }
 
     /// Asks the first open question, unless one is being asked already. Without a terminal, drops all.
     fn ask_next(&mut self) {
         let (None, Some(open)) = (&self.prompt, self.open.front()) else { return };
-        self.prompt = Prompt::show(&self.context.ui, &open.line);
+        self.prompt = Prompt::show(&open.line);
         if self.prompt.is_none() {
             self.open.clear();
         }
@@ -164,7 +157,7 @@ impl<'a> ProgressReporter<'a> {
         self.open.retain(is_open);
         if was_asked {
             self.prompt = None;
-            self.context.ui.say("\nIt was decided elsewhere.");
+            output::say("\nIt was decided elsewhere.");
         }
     }
 }
@@ -178,7 +171,7 @@ impl Drop for ProgressReporter<'_> {
 
 impl Observer for ProgressReporter<'_> {
     fn event(&mut self, event: Event<'_>) {
-        let (context, ui) = (self.context, &self.context.ui);
+        let context = self.context;
         match event {
             Event::TurnBegun { session, reply } => {
                 self.turn = Some((session.stem(), session.sequence));
@@ -190,11 +183,11 @@ impl Observer for ProgressReporter<'_> {
             Event::StepDone(outcome) => self.step_done(outcome),
             Event::TurnEnded(turn) => self.turn_ended(turn),
             Event::Warning(warning) => self.warn(warning),
-            Event::Serving => notify_systemd(ui, &NotifyState::Ready),
-            Event::Stopping => notify_systemd(ui, &NotifyState::Stopping),
+            Event::Serving => notify_systemd(&NotifyState::Ready),
+            Event::Stopping => notify_systemd(&NotifyState::Stopping),
             Event::Idle(waiting) => live::show_waiting(waiting_for(context, waiting)),
             Event::ReplyTaken { name, session } => self.reply_taken(name, session),
-            Event::ReplyWaits { name, session } => ui.say(format!(
+            Event::ReplyWaits { name, session } => output::say(format!(
                 "{} waits until you have decided; then session {} continues with it.",
                 visible_name(name),
                 session.id
@@ -214,17 +207,17 @@ impl Observer for ProgressReporter<'_> {
                     "session",
                     || json!({ "session": session.id, "sequence": session.sequence }),
                 );
-                ui.say(format!("Session {} was added.", session.id));
+                output::say(format!("Session {} was added.", session.id));
             }
             Event::SessionClosed { session, removed } => {
                 self.emit("closed", || json!({ "session": session.id, "removed": removed }));
                 let done = if removed { "removed" } else { "closed" };
-                ui.say(format!("Session {} was {done}.", session.id));
+                output::say(format!("Session {} was {done}.", session.id));
             }
             Event::RunEnded(run) => {
                 let waits = run.pending.is_some();
                 let told = if waits { "waits for a decision" } else { "was executed" };
-                ui.say(format!("Run {} {told}.", run.stem()));
+                output::say(format!("Run {} {told}.", run.stem()));
             }
             Event::Clipboard(news) => self.clipboard(news),
         }
@@ -240,7 +233,7 @@ impl Person for ProgressReporter<'_> {
         self.prompt = None;
         match (answer, self.open.pop_front()) {
             (PromptAnswer::EndOfInput, _) | (_, None) => {
-                self.context.ui.say(NO_ANSWER);
+                output::say(NO_ANSWER);
                 Answer::None
             }
             (answer, Some(OpenQuestion { stem, question, .. })) => {
@@ -258,13 +251,18 @@ impl ProgressReporter<'_> {
             return;
         }
         live::clear();
-        let open = SessionStore::new(&self.context.config.sessions).open_sessions();
+        let config = &self.context.config;
+        let open = SessionStore::new(&config.sessions).open_sessions();
         let newest = open.unwrap_or_default().into_iter().find(Session::awaits_reply);
-        let copy =
-            |it: Session| show::copy_outbox(self.context, &it, it.sequence, &CopyScope::Brief);
-        if let Some(Err(e)) = newest.map(copy) {
-            self.warn(&e.to_string());
-        }
+        let Some(session) = newest else { return };
+        let copied = pasted_outbox(config, &session, session.sequence, true)
+            .map_err(|e| e.to_string())
+            .and_then(|(text, form)| {
+                let setup = ClipboardSetup::current(Programs::of(config));
+                Ok((form, clipboard::copy(&text, &setup)?))
+            });
+        let path = config.outbox.join(session.outbox_name());
+        self.clipboard(&ClipboardNews::Copied(&(path, copied)));
     }
 
     fn step_begun(&self, step: &Step) {
@@ -281,16 +279,15 @@ impl ProgressReporter<'_> {
             if matches!(operation, Operation::Run(_)) && self.context.config.guest.is_some() {
                 what += " (output comes at the end)";
             }
-            live::show_running(name, &what, &self.context.live_output);
+            live::show_running(&format!("{name:<11}  {what}"), &self.context.live_output);
         } else if let Operation::Run(run) = operation {
             // Only commands can take long.
-            self.context.ui.say(format!("   ..   {name:<11}  {}", named(&run.command)));
+            output::say(format!("   ..   {name:<11}  {}", named(&run.command)));
         }
     }
 
     fn step_done(&self, outcome: &Outcome) {
         self.context.live_output.clear();
-        let ui = &self.context.ui;
         self.emit("operation", || {
             let mut value = outcome_json(outcome);
             value["mark"] = json!(OutcomeMark::of(outcome));
@@ -299,26 +296,25 @@ impl ProgressReporter<'_> {
         // Warnings about a command, such as changes of protected files, matter even if it succeeded.
         let has_warnings = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
         if outcome.success() && !has_warnings {
-            ui.say(ui.outcome(outcome));
+            output::say(output::outcome(outcome));
         } else {
-            Terminal::print(ui.outcome(outcome));
+            output::message(output::outcome(outcome));
         }
-        if let (Detail::Ran(execution), true) = (&outcome.detail, ui.verbose) {
+        if let (Detail::Ran(execution), true) = (&outcome.detail, output::is_verbose()) {
             let output = tags::output(&execution.output);
             if !output.is_empty() {
-                ui.say(indented_below(&output).trim_start_matches('\n'));
+                output::say(indented_below(&output).trim_start_matches('\n'));
             }
         }
         show_at_work();
     }
 
     fn reply_taken(&self, name: &OsStr, session: &Session) {
-        let ui = &self.context.ui;
         let (name, Session { sequence, id, .. }) = (visible_name(name), session);
         // While serving, separate it from the turns before.
         let gap = if self.serves { "\n" } else { "" };
         let told = format!("{gap}{name}, the reply to outbox {sequence} of session {id}:");
-        ui.say(ui.bold(&told));
+        output::say(output::bold(&told));
     }
 
     fn turn_ended(&mut self, turn: &Turn) {
@@ -330,29 +326,29 @@ impl ProgressReporter<'_> {
             self.emit_outbox(turn);
             self.emit("end", || turn_json(context, turn));
             notice::turn_ended(context, turn);
-        } else if context.json {
+        } else if output::wants_json() {
             output::json(&turn_json(context, turn));
         }
         if let Some(line) = turn.session.changed.as_deref().and_then(summary::changes_line) {
-            context.ui.say(line);
+            output::say(line);
         }
         match &turn.outbox {
             None if turn.session.is_complete => {
-                context.ui.report_completed(&turn.session, &context.config.secrets);
+                output::report_completed(&turn.session, &context.config.secrets);
             }
             // `question` shows what it asks.
             None => {}
             Some(path) => {
                 let token_note = context.token_note(&turn.session);
-                context.ui.say(format!("Next outbox, to paste into the chat{token_note}:"));
-                if !context.json {
+                output::say(format!("Next outbox, to paste into the chat{token_note}:"));
+                if !output::wants_json() {
                     result(context.display(path));
                 }
             }
         }
         if let (Some(_), Some(open)) = (&self.prompt, self.open.front()) {
             // Repeat the question, which has scrolled away.
-            context.ui.prompt(&open.line);
+            output::prompt(&open.line);
         }
     }
 
@@ -378,16 +374,11 @@ impl ProgressReporter<'_> {
     }
 
     fn clipboard(&self, news: &ClipboardNews<'_>) {
-        let copied = match news {
-            ClipboardNews::Copied(path, form, backend) => Some((*path, Ok((*form, *backend)))),
-            ClipboardNews::NotCopied(path, why) => Some((*path, Err(*why))),
-            _ => None,
-        };
-        if let Some((path, done)) = copied {
-            self.emit("copied", || show::copied_json(self.context, path, done));
+        if let ClipboardNews::Copied(copied) = news {
+            self.emit("copied", || show::copied_json(self.context, copied));
         }
         match show::clipboard_message(self.context, news) {
-            Ok(message) => self.context.ui.say(&message),
+            Ok(message) => output::say(&message),
             Err(message) => self.warn(&message),
         }
     }
@@ -395,14 +386,14 @@ impl ProgressReporter<'_> {
     fn words_added(&self, turn: &Turn) {
         self.emit_outbox(turn);
         let path = turn.outbox.as_ref().map(|path| format!(" {}", self.context.display(path)));
-        self.context.ui.say(words_message(self.context, turn) + &path.unwrap_or_default());
+        output::say(words_message(self.context, turn) + &path.unwrap_or_default());
     }
 }
 
 /// Tells systemd, if it started this process, that it is ready or about to stop.
-fn notify_systemd(ui: &Terminal, state: &NotifyState<'_>) {
+fn notify_systemd(state: &NotifyState<'_>) {
     if let Err(e) = sd_notify::notify(std::slice::from_ref(state)) {
-        ui.warning(&format!("systemd's socket (NOTIFY_SOCKET) takes no message: {e}"));
+        output::warning(&format!("systemd's socket (NOTIFY_SOCKET) takes no message: {e}"));
     }
 }
 
@@ -417,7 +408,7 @@ fn operation_subject(operation: &Operation) -> String {
 
 /// Shows that deaddrop is working: between and after operations it may take long in a large workspace or a guest.
 fn show_at_work() {
-    live::show_running("", "at work", &Arc::default());
+    live::show_running("at work", &Arc::default());
 }
 
 /// What the process waits for, as one line.

@@ -12,7 +12,7 @@ use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::OptionalActions;
 
 use super::keyboard::{CTRL_C, CTRL_D, KeyInput, Keyboard, KeyboardEvent, QUIET, is_in_front};
-use super::output::Terminal;
+use super::output;
 use super::{live, rows};
 use crate::session::{ApprovalDecision, Question};
 use crate::terminal::{Stream, Styled};
@@ -49,9 +49,9 @@ pub(super) struct Prompt {
 
 impl Prompt {
     /// Shows a question; None without a person at a terminal.
-    pub(super) fn show(ui: &Terminal, question: impl Into<Styled>) -> Option<Self> {
+    pub(super) fn show(question: impl Into<Styled>) -> Option<Self> {
         let is_terminal = io::stdin().is_terminal() && Stream::Err.is_terminal();
-        if ui.quiet || !is_terminal || !is_in_front(io::stdin()) {
+        if output::is_quiet() || !is_terminal || !is_in_front(io::stdin()) {
             return None;
         }
         // Keys typed before the question, and the rest of a paste, are not meant for it.
@@ -60,7 +60,7 @@ impl Prompt {
             Ok(KeyboardEvent::Keys(_)) => None,
             event => Some(matches!(event, Ok(KeyboardEvent::Quiet))),
         });
-        if is_quiet != Some(true) || !ui.prompt(question) {
+        if is_quiet != Some(true) || !output::prompt(question) {
             return None;
         }
         let (sender, answers) = mpsc::channel();

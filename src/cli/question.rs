@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::CliContext;
-use super::output::{Terminal, operation_name, preview_json};
+use super::output::{self, operation_name, preview_json};
 use super::patch::{self, diff, diff_rows};
 use super::rows::{behind_bar, cut_squeezed, field, squeeze_blanks, text_width};
 use crate::event::QuestionPreview;
@@ -17,31 +17,32 @@ use crate::text::{count, named, shell_word, visible, visible_line};
 /// Everything that the person should know before the decision: the operation, the reason, and how to decide.
 pub(super) fn describe(
     context: &CliContext,
-    ui: &Terminal,
     session: &Session,
     preview: &QuestionPreview,
 ) -> Styled {
     let Some(question) = session.question() else { return Styled::default() };
     let id = visible_line(&question.id);
     let what = operation_kind(session, question.kind);
-    let mut text =
-        ui.bold(&format!("{} waits for your decision about {id}: {what}", session_label(session)));
+    let mut text = output::bold(&format!(
+        "{} waits for your decision about {id}: {what}",
+        session_label(session)
+    ));
     text.push("\n");
     let width = text_width();
     match session.asked_operation() {
         Some(Operation::Run(run)) => text.push(command_rows(run, width)),
         Some(operation) => {
             if let Some(path) = operation.path() {
-                push_rows(&mut text, behind_bar(&visible_line(path.as_str()), width));
+                text.push(behind_bar(&visible_line(path.as_str()), width));
             }
             if preview.rewritten.is_empty() {
-                push_rows(&mut text, new_content(operation, width));
+                text.push(new_content(operation, width));
             }
         }
-        None => text.push(steps(ui, session, preview, width)),
+        None => text.push(steps(session, preview, width)),
     }
     for file in &preview.rewritten {
-        push_rows(&mut text, diff_rows(ui, &diff(file), width));
+        text.push(diff_rows(&diff(file), width));
     }
     let ask = &question.ask;
     let why = format!("{} ({})", visible_line(&ask.reason), ask.policy);
@@ -54,19 +55,12 @@ pub(super) fn describe(
     text
 }
 
-fn push_rows<T: Into<Styled>>(text: &mut Styled, rows: Vec<T>) {
-    for row in rows {
-        text.push(row);
-        text.push("\n");
-    }
-}
-
 /// What each step of a reply would do, with complete commands.
-fn steps(ui: &Terminal, session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
+fn steps(session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
     let mut text = Styled::default();
     let steps = session.pending.iter().flat_map(|pending| &pending.steps);
     for (step, outcome) in steps.zip(&preview.outcomes) {
-        push_rows(&mut text, behind_bar(ui.preview(outcome).as_str(), width));
+        text.push(behind_bar(output::preview(outcome).as_str(), width));
         if let Asks::Operation(Operation::Run(run)) = &step.asks {
             text.push(command_rows(run, width));
         }
@@ -75,12 +69,12 @@ fn steps(ui: &Terminal, session: &Session, preview: &QuestionPreview, width: usi
 }
 
 /// The new content that an operation contains, for an operation that cannot be shown as a change of a file.
-fn new_content(operation: &Operation, width: usize) -> Vec<String> {
-    let mut rows = Vec::new();
+fn new_content(operation: &Operation, width: usize) -> String {
+    let mut rows = String::new();
     let mut part = |what: &str, text: &str| {
-        rows.push(format!("  {what}"));
+        rows.push_str(&format!("  {what}\n"));
         if !text.is_empty() {
-            rows.extend(behind_bar(visible(text).trim_end_matches('\n'), width));
+            rows.push_str(&behind_bar(visible(text).trim_end_matches('\n'), width));
         }
     };
     match operation {
@@ -108,7 +102,7 @@ fn new_content(operation: &Operation, width: usize) -> Vec<String> {
 fn long_subject(session: &Session, width: usize) -> String {
     let Some((key, subject)) = subject(session) else { return String::new() };
     let shown = if key == "path" { visible_line(subject) } else { visible(subject) };
-    if behind_bar(shown.trim_end(), width).len() < 2 {
+    if behind_bar(shown.trim_end(), width).lines().count() < 2 {
         return String::new();
     }
     let label = if key == "path" { "Path" } else { "Command" };
@@ -116,18 +110,6 @@ fn long_subject(session: &Session, width: usize) -> String {
     let lead = format!("  {label}: {length}, begins '");
     let first = cut_squeezed(&visible_line(subject.trim_start()), width - lead.len() - 1);
     format!("{lead}{first}'\n")
-}
-
-/// The operation in at most `room` columns, for the line that the person answers.
-pub(super) fn short(session: &Session, room: usize) -> String {
-    let Some(question) = session.question() else { return String::new() };
-    let kind = operation_kind(session, question.kind);
-    match quoted_subject(session) {
-        Some(what) => {
-            format!("{kind} {}", cut_squeezed(&what, room.saturating_sub(kind.len() + 1).max(16)))
-        }
-        None => kind.to_owned(),
-    }
 }
 
 /// The command or the path, in quotes.
@@ -140,36 +122,34 @@ fn quoted_subject(session: &Session) -> Option<String> {
 
 /// The line that the person answers, on one row.
 pub(super) fn line(session: &Session, with_id: bool) -> String {
-    let end = match session.question() {
-        Some(Question { step: None, .. }) => ": do it? [y/N] ",
-        Some(Question { ask, .. }) if ask.always => ": do it? [y/N/always/rest] ",
+    let Some(question) = session.question() else { return String::new() };
+    let id = cut_squeezed(&visible_line(&question.id), 24);
+    let of = if with_id { format!("{id} of {}: ", session.stem()) } else { String::new() };
+    let begin = of + operation_kind(session, question.kind);
+    let end = match question {
+        Question { step: None, .. } => ": do it? [y/N] ",
+        Question { ask, .. } if ask.always => ": do it? [y/N/always/rest] ",
         _ => ": do it? [y/N/rest] ",
     };
-    let begin = match session.question() {
-        Some(question) if with_id => {
-            format!("{} of {}: ", cut_squeezed(&visible_line(&question.id), 24), session.stem())
-        }
-        _ => String::new(),
-    };
     // Leave room for the answer.
-    let room = text_width().saturating_sub(begin.len() + end.len() + 3);
-    format!("{begin}{}{end}", short(session, room))
+    let room = text_width().saturating_sub(begin.len() + end.len() + 4).max(16);
+    let what = quoted_subject(session).map(|what| format!(" {}", cut_squeezed(&what, room)));
+    format!("{begin}{}{end}", what.unwrap_or_default())
 }
 
 /// The complete command, with its folder, variables and timeout.
-fn command_rows(run: &ShellCommand, width: usize) -> Styled {
-    let mut text = Styled::default();
-    push_rows(&mut text, behind_bar(visible(&run.command).trim_end_matches('\n'), width));
+fn command_rows(run: &ShellCommand, width: usize) -> String {
+    let mut text = behind_bar(visible(&run.command).trim_end_matches('\n'), width);
     if let Some(cwd) = &run.cwd {
-        text.push(field("In", &visible_line(cwd.as_str()), width));
+        text += &field("In", &visible_line(cwd.as_str()), width);
     }
     for (name, value) in &run.env {
         let set = format!("{}={}", visible_line(name), visible_line(value));
-        text.push(field("With", &set, width));
+        text += &field("With", &set, width);
     }
     if let Some(timeout) = run.timeout {
         let asked = format!("asks for a timeout of {} s", timeout.as_secs_f64());
-        text.push(field("Time", &asked, width));
+        text += &field("Time", &asked, width);
     }
     text
 }

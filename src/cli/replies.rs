@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::input::TextInput;
-use super::show::{CopyScope, copy_outbox};
-use super::{CliContext, SessionFlag, input};
+use super::show::copy_outbox;
+use super::{CliContext, SessionFlag, input, output};
 use crate::clipboard::{self, ClipboardBackend, ClipboardSetup};
 use crate::engine::Selection;
 use crate::error::{Error, Result};
@@ -73,14 +73,14 @@ pub(super) fn parse_left_out(given: &str) -> Result<(usize, String), String> {
 
 pub(super) fn next(context: &CliContext, arguments: &Next) -> Result<ExitCode> {
     let (text, name) = match &arguments.from {
-        Some(from) => read(context, Path::new(from))?,
+        Some(from) => read(Path::new(from))?,
         None => from_clipboard(context)?,
     };
     let (code, id) = execute(context, &arguments.flags, GivenReply::Text(text), name, true)?;
     let session = SessionStore::new(&context.config.sessions).load(&id)?;
     // A session that is complete or waits for a decision has no outbox to copy.
     if session.awaits_reply() {
-        copy_outbox(context, &session, session.sequence, &CopyScope::Whole)?;
+        copy_outbox(context, &session, session.sequence, None)?;
     }
     Ok(code)
 }
@@ -91,16 +91,12 @@ pub(super) fn apply(context: &CliContext, arguments: &ApplyReply) -> Result<Exit
     // would keep waiting for the person.
     let in_inbox = in_inbox(file, &context.config.inbox);
     // Before the lock and the signal handlers: a person may take their time, or press Ctrl-C.
-    let (reply, name) = match in_inbox {
-        _ if *is_copied => {
-            let (text, name) = from_clipboard(context)?;
-            (GivenReply::Text(text), name)
-        }
+    let (reply, name) = match in_inbox.filter(|_| !*is_copied) {
         Some(there) => {
             (GivenReply::InInbox(there), visible_line(&file.to_string_lossy()).into_owned())
         }
         None => {
-            let (text, name) = read(context, file)?;
+            let (text, name) = if *is_copied { from_clipboard(context)? } else { read(file)? };
             (GivenReply::Text(text), name)
         }
     };
@@ -132,10 +128,10 @@ fn execute(
 }
 
 /// Reads a reply from a file, standard input or a terminal. Returns its text and its name in messages.
-pub(super) fn read(context: &CliContext, file: &Path) -> Result<(String, String)> {
+pub(super) fn read(file: &Path) -> Result<(String, String)> {
     if file == Path::new("-") && input::can_paste() {
         let name = "the terminal";
-        let text = input::read_paste(&context.ui)?;
+        let text = input::read_paste()?;
         return Ok((text.map_err(|why| Error::no_reply(Path::new(name), why))?, name.to_owned()));
     }
     let TextInput { name, text } = TextInput::read(file, "read the reply from")?;
@@ -162,7 +158,7 @@ fn from_clipboard(context: &CliContext) -> Result<(String, String)> {
     let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
     let waits = |backend: ClipboardBackend| {
         if Stream::Err.is_terminal() {
-            context.ui.say(format!("Waiting for the clipboard ({}) …", backend.name()));
+            output::say(format!("Waiting for the clipboard ({}) …", backend.name()));
         }
     };
     match clipboard::read(&ClipboardSetup::current(Programs::of(&context.config)), &waits) {

@@ -3,6 +3,10 @@
 //! deaddrop's own messages are wrapped between words. A model's text is shown behind a bar, so that no part of it can pass
 //! as a row of deaddrop's, and long runs of blanks are counted, so that they cannot push text out of sight.
 
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::terminal::Stream;
@@ -42,46 +46,19 @@ pub(super) fn reported_width() -> Option<usize> {
     widths.filter(|width| *width > 0).min()
 }
 
+/// Runs of characters that are invisible, or may be.
+static BLANKS: LazyLock<Regex> = LazyLock::new(|| {
+    let more = r"\x{34f}\x{115f}\x{1160}\x{200c}\x{200d}\x{2800}\x{3164}\x{fe00}-\x{fe0f}\x{ffa0}";
+    Regex::new(&format!(r"[\s{more}]+")).expect("the pattern is valid")
+});
+
 /// Shows tabs and counts long runs of blanks in a line whose other characters are visible.
 pub(super) fn squeeze_blanks(line: &str) -> String {
-    let mut shown = String::with_capacity(line.len());
-    let mut run = String::new();
-    for c in line.chars() {
-        if is_invisible(c) {
-            run.push(c);
-        } else {
-            end_run(&mut shown, &mut run);
-            shown.push(c);
-        }
-    }
-    end_run(&mut shown, &mut run);
-    shown
-}
-
-fn end_run(shown: &mut String, run: &mut String) {
-    let blanks = run.chars().count();
-    if blanks > MAX_BLANKS {
-        shown.push_str(&format!("‹{blanks} blanks›"));
-    } else {
-        shown.push_str(&run.replace('\t', "␉"));
-    }
-    run.clear();
-}
-
-/// Whether `c` is invisible.
-fn is_invisible(c: char) -> bool {
-    c.is_whitespace()
-        || matches!(
-            c,
-            '\u{34f}'
-                | '\u{115f}'
-                | '\u{1160}'
-                | '\u{200c}'
-                | '\u{200d}'
-                | '\u{2800}'
-                | '\u{3164}'
-                | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}'
-        )
+    let squeeze = |run: &Captures<'_>| match run[0].chars().count() {
+        blanks if blanks > MAX_BLANKS => format!("‹{blanks} blanks›"),
+        _ => run[0].replace('\t', "␉"),
+    };
+    BLANKS.replace_all(line, squeeze).into_owned()
 }
 
 /// The most columns that `c` can take: terminals differ in what they show wide.
@@ -95,7 +72,9 @@ pub(super) fn pieces(line: &str, room: usize, at_words: bool) -> Vec<String> {
     let (mut pieces, line) = (Vec::new(), squeeze_blanks(line));
     let mut rest = &*line;
     loop {
-        let fits = fitting_bytes(rest, room);
+        // At least one character.
+        let fits = fitting(rest, room, max_columns);
+        let fits = fits.max(rest.chars().next().map_or(0, char::len_utf8));
         if fits == rest.len() {
             pieces.push(rest.to_owned());
             return pieces;
@@ -112,21 +91,26 @@ pub(super) fn pieces(line: &str, room: usize, at_words: bool) -> Vec<String> {
     }
 }
 
-/// How many bytes of a line fit in `room` columns; at least one character.
-fn fitting_bytes(line: &str, room: usize) -> usize {
+/// How many bytes of a line fit in `room` columns.
+fn fitting(line: &str, room: usize, columns: impl Fn(char) -> usize) -> usize {
     let mut taken = 0;
-    let mut ends = line.char_indices().filter(|(at, c)| {
-        taken += max_columns(*c);
-        taken > room && *at > 0
+    let mut cut = line.char_indices().filter(|(_, c)| {
+        taken += columns(*c);
+        taken > room
     });
-    ends.next().map_or(line.len(), |(at, _)| at)
+    cut.next().map_or(line.len(), |(at, _)| at)
+}
+
+/// The columns of a character by itself. One without a width may widen its neighbour, by at most one column.
+fn columns(c: char) -> usize {
+    c.width().unwrap_or(1)
 }
 
 /// A visible text in rows behind the bar.
-pub(super) fn behind_bar(text: &str, width: usize) -> Vec<String> {
+pub(super) fn behind_bar(text: &str, width: usize) -> String {
     let room = width - BAR.len();
-    let lines = text.split('\n').flat_map(|line| pieces(line, room, false));
-    lines.map(|piece| format!("{BAR}{piece}").trim_end().to_owned()).collect()
+    let rows = text.split('\n').flat_map(|line| pieces(line, room, false));
+    rows.map(|row| format!("{}\n", format!("{BAR}{row}").trim_end())).collect()
 }
 
 /// A labelled property of an operation. Its further rows begin with the bar.
@@ -153,32 +137,18 @@ pub(super) fn cut_end(line: &str, room: usize) -> String {
     if display_width(&line) <= room {
         return line.into_owned();
     }
-    let fits = count_fitting(line.chars(), room.saturating_sub(1));
-    let begin: String = line.chars().take(fits).collect();
+    let begin = &line[..fitting(&line, room.saturating_sub(1), columns)];
     let more = if room > 0 { "…" } else { "" };
     format!("{}{more}", begin.trim_end())
 }
 
 /// The end of a line in at most `room` columns. Always begins with `…`, because the beginning of the line is unknown.
 pub(super) fn cut_start(line: &str, room: usize) -> String {
-    let line = visible_line(line);
-    let fits = count_fitting(line.chars().rev(), room.saturating_sub(1));
-    let skipped = line.chars().count() - fits;
-    let end: String = line.chars().skip(skipped).collect();
+    let reversed: String = visible_line(line).chars().rev().collect();
+    let fits = fitting(&reversed, room.saturating_sub(1), columns);
+    let end: String = reversed[..fits].chars().rev().collect();
     let more = if room > 0 { "…" } else { "" };
     format!("{more}{}", end.trim_start())
-}
-
-/// How many of these characters fit in `room` columns.
-fn count_fitting(line: impl Iterator<Item = char>, room: usize) -> usize {
-    let mut left = room;
-    line.take_while(|c| {
-        // A character without a width may widen its neighbour, by at most one column.
-        let fits = left.checked_sub(c.width().unwrap_or(1));
-        left = fits.unwrap_or_default();
-        fits.is_some()
-    })
-    .count()
 }
 
 /// Text is not wrapped to fewer columns.
@@ -186,37 +156,25 @@ const MIN_WRAP_WIDTH: usize = 20;
 /// Labels end before this byte of a line.
 const MAX_LABEL: usize = 24;
 
-/// Wraps lines at blanks into rows of at most `width` columns. Text in backticks stays together, because it may be copied.
-/// Further rows of a line are aligned with the text after its label, or indented by two. A word that is wider than a row
-/// is left to the terminal.
-pub(super) fn wrap(text: &str, width: usize) -> String {
-    if width < MIN_WRAP_WIDTH {
-        return text.to_owned();
-    }
-    text.split('\n').map(|line| wrap_line(line, width)).collect::<Vec<_>>().join("\n")
-}
-
-fn wrap_line(line: &str, width: usize) -> String {
-    if display_width(line) <= width {
-        return line.to_owned();
-    }
-    let hang = hanging_indent(line, width);
-    let (mut text, mut taken) = (String::new(), 0);
-    for (n, word) in words(line, width - hang).into_iter().enumerate() {
-        let room = display_width(&word);
-        // The blank at the end of a question does not begin a row.
-        if n > 0 && taken > hang && room > 0 && taken + 1 + room > width {
-            text.truncate(text.trim_end_matches(' ').len());
-            text.push_str(&format!("\n{}", " ".repeat(hang)));
-            taken = hang;
-        } else if n > 0 {
-            text.push(' ');
-            taken += 1;
+/// Wraps lines between words into rows of at most `width` columns: which blanks are replaced, and by what. Text in
+/// backticks stays together, because it may be copied. Further rows of a line are aligned with the text after its label,
+/// or indented by two. A word that is wider than a row is left to the terminal.
+pub(super) fn wrap(text: &str, width: usize) -> Vec<(Range<usize>, String)> {
+    let (mut breaks, mut begin) = (Vec::new(), 0);
+    for line in text.split('\n').filter(|_| width >= MIN_WRAP_WIDTH) {
+        let hang = hanging_indent(line, width);
+        let (mut row, mut indent) = (0, 0);
+        for word in words(line, width - hang) {
+            let is_wide = indent + display_width(&line[row..word.end]) > width;
+            if is_wide && !line[row..word.start].trim().is_empty() {
+                let blanks = line[..word.start].trim_end_matches(' ').len();
+                breaks.push((begin + blanks..begin + word.start, format!("\n{:hang$}", "")));
+                (row, indent) = (word.start, hang);
+            }
         }
-        text.push_str(&word);
-        taken += room;
+        begin += line.len() + 1;
     }
-    text
+    breaks
 }
 
 /// The indentation of a line's further rows.
@@ -233,33 +191,33 @@ fn hanging_indent(line: &str, width: usize) -> usize {
     after_label.filter(has_room).unwrap_or(leading + 2).min(width / 2)
 }
 
-/// The words of a line, with an empty word for each further blank. Text in backticks is one word if it fits in a row.
-fn words(line: &str, room: usize) -> Vec<String> {
-    let (mut words, mut quoted): (Vec<String>, _) = (Vec::new(), false);
-    for word in line.split(' ') {
-        match words.last_mut().filter(|_| quoted) {
-            Some(last) => last.push_str(&format!(" {word}")),
-            None => words.push(word.to_owned()),
+/// Words, and text in backticks with what adjoins it.
+static WORDS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("(?:[^ `]*`[^`]*`)+[^ `]*|[^ ]+").expect("the pattern is valid"));
+
+/// The words of a line. Text in backticks is one word if it fits in a row.
+fn words(line: &str, room: usize) -> Vec<Range<usize>> {
+    let mut words = Vec::new();
+    for found in WORDS.find_iter(line) {
+        let (mut at, fits) = (found.start(), display_width(found.as_str()) <= room);
+        for word in found.as_str().split(|c| c == ' ' && !fits) {
+            words.push(at..at + word.len());
+            at += word.len() + 1;
         }
-        quoted ^= word.matches('`').count() % 2 == 1;
     }
-    let split = |word: String| {
-        if display_width(&word) > room {
-            return word.split(' ').map(str::to_owned).collect();
-        }
-        vec![word]
-    };
-    words.into_iter().flat_map(split).collect()
+    words
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::Styled;
 
     #[test]
     fn every_row_has_the_bar_and_fits() {
         let text = format!("sh ./evil.sh;{}\tx\n\n{}", " ".repeat(500), "宽x".repeat(99));
         let rows = behind_bar(&text, 40);
+        let rows: Vec<&str> = rows.lines().collect();
         assert_eq!(rows[0], "  | sh ./evil.sh;‹501 blanks›x");
         for row in &rows {
             assert!(row.starts_with("  |"), "{row}");
@@ -318,44 +276,51 @@ mod tests {
         assert_eq!(cut_start("\u{1b}[2J\u{202e}x", 40), "…␛[2J<U+202E>x");
     }
 
+    fn wrapped(text: &str, width: usize) -> String {
+        Styled::from(text).with_blanks(&wrap(text, width)).as_str().to_owned()
+    }
+
     #[test]
     fn lines_are_broken_between_words() {
         assert_eq!(
-            wrap("a file was changed since, and nothing was touched\nshort", 30),
+            wrapped("a file was changed since, and nothing was touched\nshort", 30),
             "a file was changed since, and\n  nothing was touched\nshort"
         );
         let row = "exactly as wide as the row";
-        assert_eq!(wrap(row, row.len()), row);
-        assert_eq!(wrap("宽宽宽宽宽 宽宽宽宽宽 宽", 20), "宽宽宽宽宽\n  宽宽宽宽宽 宽");
+        assert_eq!(wrapped(row, row.len()), row);
+        assert_eq!(wrapped("宽宽宽宽宽 宽宽宽宽宽 宽", 20), "宽宽宽宽宽\n  宽宽宽宽宽 宽");
         // Blanks that somebody set stay where no row ends.
-        assert_eq!(wrap("a   b        c and more words", 21), "a   b        c and\n  more words");
+        assert_eq!(
+            wrapped("a   b        c and more words", 21),
+            "a   b        c and\n  more words"
+        );
     }
 
     #[test]
     fn what_has_a_label_goes_on_below_what_follows_it() {
         assert_eq!(
-            wrap("ok  commands    are isolated, all of them", 34),
+            wrapped("ok  commands    are isolated, all of them", 34),
             "ok  commands    are isolated, all\n                of them"
         );
-        assert_eq!(wrap("a = 1  (/a/path/of/this)", 20), "a = 1\n  (/a/path/of/this)");
-        assert_eq!(wrap("  Decide: yes or no or else", 20), "  Decide: yes or no\n    or else");
+        assert_eq!(wrapped("a = 1  (/a/path/of/this)", 20), "a = 1\n  (/a/path/of/this)");
+        assert_eq!(wrapped("  Decide: yes or no or else", 20), "  Decide: yes or no\n    or else");
     }
 
     #[test]
     fn what_may_be_copied_stays_whole() {
         let path = "/a/folder/that/has/a/name/wider/than/this";
-        assert_eq!(wrap(&format!("It is in {path}."), 20), format!("It is in\n  {path}."));
-        assert_eq!(wrap(path, 20), path);
+        assert_eq!(wrapped(&format!("It is in {path}."), 20), format!("It is in\n  {path}."));
+        assert_eq!(wrapped(path, 20), path);
         assert_eq!(
-            wrap("Then type `deaddrop new x` in it", 20),
+            wrapped("Then type `deaddrop new x` in it", 20),
             "Then type\n  `deaddrop new x`\n  in it"
         );
     }
 
     #[test]
     fn a_question_keeps_its_end() {
-        assert_eq!(wrap("Do you agree to that? [y/N] ", 27), "Do you agree to that? [y/N] ");
-        assert_eq!(wrap("Do you agree to that? [y/N] ", 24), "Do you agree to that?\n  [y/N] ");
-        assert_eq!(wrap("a narrow one", 5), "a narrow one");
+        assert_eq!(wrapped("Do you agree to that? [y/N] ", 27), "Do you agree to that? [y/N] ");
+        assert_eq!(wrapped("Do you agree to that? [y/N] ", 24), "Do you agree to that?\n  [y/N] ");
+        assert_eq!(wrapped("a narrow one", 5), "a narrow one");
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::CliContext;
+use super::{CliContext, output};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::program;
@@ -78,7 +78,10 @@ pub(super) fn rpc(context: &CliContext, arguments: Rpc, has_policy_flag: bool) -
     let helper = program::own_executable()
         .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
 
-    let projects = root.projects(config)?;
+    let projects = match &root.requested {
+        Some(requested) => Projects::of(&root.path, requested, config)?,
+        None => Projects::default(),
+    };
     // Handle signals before clients can connect, so that a signal always ends it properly.
     let stop = Stop::on_signals()?;
     // Before anything is created, because it may fail.
@@ -86,15 +89,18 @@ pub(super) fn rpc(context: &CliContext, arguments: Rpc, has_policy_flag: bool) -
     if root.requested.is_none()
         && let Err(e) = config.claim_dirs([&config.sessions, &config.inbox])
     {
-        context.ui.warning(&format!("{e}. The next start asks whose the folders here are"));
+        output::warning(&format!("{e}. The next start asks whose the folders here are"));
     }
     let _lock = root.requested.is_none().then(|| Lock::take(config)).transpose()?;
     let borrowed: Result<Vec<_>> = projects.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
-    projects.told.iter().for_each(|message| context.ui.warning(message));
+    projects.told.iter().for_each(|message| output::warning(message));
     sandbox::close_to_commands();
     root.make()?;
-    let hidden = root.hidden(config, projects.state)?;
+    // What neither paths nor commands can access: this project's state, the state of other roots within this one, and the
+    // state of other projects.
+    let hidden = config.state().into_iter().chain(registered_within(&root.path)?);
+    let hidden: Vec<PathBuf> = hidden.chain(projects.state).collect();
     // If the root contains `/proc`, hide this process's own memory and environment.
     let own = ["/proc/self".to_owned(), format!("/proc/{}", std::process::id())];
     let state: Vec<PathBuf> =
@@ -120,7 +126,7 @@ pub(super) fn rpc(context: &CliContext, arguments: Rpc, has_policy_flag: bool) -
         stop: stop.clone(),
     })?;
     if !is_stdio {
-        context.ui.say(&message);
+        output::say(&message);
     }
     let ended = listening.serve(served, &stop);
     drop(scratch_dir);
@@ -176,20 +182,5 @@ impl Root {
         }
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.state);
         made.map_err(|e| Error::io("make the folder", &self.state, e))
-    }
-
-    /// The other projects around and in the root.
-    fn projects(&self, config: &Config) -> Result<Projects> {
-        match &self.requested {
-            Some(requested) => Projects::of(&self.path, requested, config),
-            None => Ok(Projects::default()),
-        }
-    }
-
-    /// What neither paths nor commands can access: this project's state, the state of other roots within this one, and the
-    /// state of `others`.
-    fn hidden(&self, config: &Config, others: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
-        let own = config.state().into_iter().chain(registered_within(&self.path)?);
-        Ok(own.chain(others).collect())
     }
 }

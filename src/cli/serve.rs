@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::arguments::SettingFlags;
+use super::serving::restore_outboxes;
 use super::{CliContext, ProgressReporter, editor, live, output};
 use crate::clock::Timestamp;
 use crate::daemon::{self, Clip, Serve};
@@ -78,26 +79,18 @@ fn keys(context: &CliContext, command: &KeysCommand) -> Result<ExitCode> {
     match command {
         KeysCommand::Add { name } => {
             let key = keys.add(name, Timestamp::now())?;
-            if context.json {
-                output::json(&json!({ "name": name, "key": key }));
-            } else {
-                context.ui.say("This is the only time that the key is shown:");
-                output::result(&key);
-            }
+            output::say("This is the only time that the key is shown:");
+            output::print(json!({ "name": name, "key": key }), || &*key);
         }
         KeysCommand::List => {
-            for key in keys.list()? {
-                if context.json {
-                    let ApiKey { name, created_at, .. } = key;
-                    output::json(&json!({ "name": name, "createdAt": created_at }));
-                } else {
-                    output::result(format!("{}  {}", key.created_at, key.name));
-                }
+            for ApiKey { name, created_at, .. } in keys.list()? {
+                let value = json!({ "name": name, "createdAt": created_at });
+                output::print(value, || format!("{created_at}  {name}"));
             }
         }
         KeysCommand::Revoke { name } => {
             keys.revoke(name)?;
-            context.ui.say(format!("The key '{name}' is no longer valid."));
+            output::say(format!("The key '{name}' is no longer valid."));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -112,7 +105,7 @@ pub(super) fn serve(
         return keys(context, command);
     }
     let stop = Stop::on_signals()?;
-    let mut engine = context.open_with(stop.clone(), Some(Arc::clone(&context.live_output)))?;
+    let mut engine = context.open(stop.clone())?;
     let events = Events::default();
     let helper =
         program::own_executable().map_err(|e| Error::failed(format!("cannot find itself: {e}")))?;
@@ -128,27 +121,19 @@ pub(super) fn serve(
     };
     let server = PageServer::start(arguments.listen, project)?;
     if !server.address.ip().is_loopback() {
-        context.ui.warning("other machines can reach this address, and the connection is not encrypted: anyone who intercepts it can do what you can; use `ssh -L` instead");
+        output::warning(
+            "other machines can reach this address, and the connection is not encrypted: anyone who intercepts it can do what you can; use `ssh -L` instead",
+        );
     }
-    if context.json {
-        output::json(&json!({ "url": server.url(), "token": server.token }));
-    } else {
-        context.ui.say("Serving the page; open it in your browser (Ctrl-C stops):");
-        output::result(server.url());
-    }
+    output::say("Serving the page; open it in your browser (Ctrl-C stops):");
+    output::print(json!({ "url": server.url(), "token": server.token }), || server.url());
     let opened = arguments.open.then(|| editor::open_browser(context, &server.url()));
     if let Some(Err(e)) = &opened {
-        context.ui.warning(&e.to_string());
+        output::warning(&e.to_string());
     }
-    for session in engine.store.open_sessions()? {
-        match engine.check_workspace(&session) {
-            Ok(()) if session.pending.is_none() => drop(engine.restore_outbox(&session)?),
-            Ok(()) => {}
-            Err(e) => context.ui.warning(&e.to_string()),
-        }
-    }
-    let mut reporter =
-        ProgressReporter::serving(context).for_page(Box::new(move |event| events.send(event)));
+    restore_outboxes(&engine)?;
+    let mut reporter = ProgressReporter::serving(context, true)
+        .for_page(Box::new(move |event| events.send(event)));
     live::stop_drawing_on(&stop);
     reporter.report_opening(&engine);
     let ended = loop {
@@ -161,6 +146,6 @@ pub(super) fn serve(
     drop(reporter);
     server.stop();
     ended?;
-    context.ui.say("Stopped. `deaddrop serve` continues.");
+    output::say("Stopped. `deaddrop serve` continues.");
     Err(Error::interrupted())
 }

@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use super::input::TextInput;
 use super::show::ClipboardFlags;
 use super::{
-    CliContext, EXIT_WAITS, Opened, ProgressReporter, SessionOperand, editor, live, output,
+    CliContext, EXIT_WAITS, Opened, ProgressReporter, SessionOperand, editor, live, output, rows,
 };
 use crate::atomic;
 use crate::context::check_pattern;
@@ -79,12 +79,6 @@ pub(super) struct Resume {
     no_watch: bool,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct WatchAll {
-    #[command(flatten)]
-    clipboard_flags: ClipboardFlags,
-}
-
 pub(super) fn new(context: &CliContext, arguments: &New) -> Result<ExitCode> {
     if let Some(id) = &arguments.id
         && (!is_id(id) || context.config.sessions.join(format!("{id}.json")).exists())
@@ -114,7 +108,7 @@ pub(super) fn new(context: &CliContext, arguments: &New) -> Result<ExitCode> {
     let Some(mut engine) = opened.map_err(&mut keep)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    let unconfined = may_run_unconfined(context, &engine);
+    let unconfined = may_run_unconfined(&engine);
     let turn = engine.begin_session(&new, unconfined).map_err(&mut keep)?;
     announce(context, &turn, "begins")?;
     if arguments.no_watch {
@@ -138,7 +132,7 @@ fn open_or_hand_over(
         Opened::HandedOver(done) => done.turn,
     };
     announce(context, &turn, verb)?;
-    context.ui.say("The running deaddrop will execute the replies.");
+    output::say("The running deaddrop will execute the replies.");
     clipboard_flags.copy_once(context, &turn.session)?;
     Ok(None)
 }
@@ -149,7 +143,7 @@ fn preview(context: &CliContext, new: NewSession, stop: &Stop) -> Result<ExitCod
     let path = turn.outbox.unwrap_or_default();
     let text = atomic::read_own_text(&path).map_err(|e| Error::io("read", &path, e))?;
     fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))?;
-    if context.json {
+    if output::wants_json() {
         let [shown, outlined] = outbox::files_of_first(&text);
         output::json(&json!({
             "tokens": turn.session.tokens, "shown": shown, "outlined": outlined, "text": text,
@@ -163,32 +157,25 @@ fn preview(context: &CliContext, new: NewSession, stop: &Stop) -> Result<ExitCod
 pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let named = context.session_id(&arguments.session.flag())?;
-    let mut engine = match &arguments.reopen {
-        None => context.open(stop.clone())?,
-        Some(text) => {
-            let session = named.clone().ok_or_else(|| Error::usage(
-                "--reopen needs the session's id, as in `deaddrop resume a1b2c3d4 --reopen \"Now add division\"`; `deaddrop status` lists the sessions",
-            ))?;
-            let request = Request::Reopen { session, text: text.clone() };
-            match open_or_hand_over(
-                context,
-                &request,
-                "continues",
-                arguments.clipboard_flags,
-                &stop,
-            )? {
-                Some(engine) => engine,
-                None => return Ok(ExitCode::SUCCESS),
-            }
-        }
+    let reopening = arguments.reopen.as_ref().map(|text| match named.clone() {
+        Some(session) => Ok(Request::Reopen { session, text: text.clone() }),
+        None => Err(Error::usage(
+            "--reopen needs the session's id, as in `deaddrop resume a1b2c3d4 --reopen \"Now add division\"`; `deaddrop status` lists the sessions",
+        )),
+    });
+    let flags = arguments.clipboard_flags;
+    let opened = match reopening.transpose()? {
+        None => Some(context.open(stop.clone())?),
+        Some(request) => open_or_hand_over(context, &request, "continues", flags, &stop)?,
     };
+    let Some(mut engine) = opened else { return Ok(ExitCode::SUCCESS) };
     let mut session = match named {
         Some(id) => engine.store.load(&id)?,
         None => match newest_open(context, &engine) {
             // Opening the project finished an interrupted turn, and its session was the last open one.
             Err(e) if e.is_no_open_session() && !engine.recovery_messages.is_empty() => {
-                ProgressReporter::serving_once(context).report_opening(&engine);
-                context.ui.say("Nothing more is open.");
+                ProgressReporter::serving(context, false).report_opening(&engine);
+                output::say("Nothing more is open.");
                 return Ok(ExitCode::SUCCESS);
             }
             newest => newest?,
@@ -203,22 +190,18 @@ pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCod
     }
     match &arguments.reopen {
         Some(text) => session = engine.reopen(&session.id, text)?.session,
-        None if session.is_complete => {
-            return Err(Error::complete(&session.id));
+        None if session.is_complete => return Err(Error::complete(&session.id)),
+        None if session.pending.is_none() && engine.restore_outbox(&session)? => {
+            output::say("Its outbox was missing, and has been written again.");
         }
-        None if session.pending.is_some() => {}
-        None => {
-            if engine.restore_outbox(&session)? {
-                context.ui.say("Its outbox was missing, and has been written again.");
-            }
-        }
+        None => {}
     }
     // If it waits for a decision, its outbox has been answered and must not be pasted again.
     let outbox = session.pending.is_none().then(|| engine.outbox_path(&session));
     let id = session.id.clone();
     announce(context, &Turn { session, outbox }, "continues")?;
     if arguments.no_watch {
-        let mut reporter = ProgressReporter::serving_once(context);
+        let mut reporter = ProgressReporter::serving(context, false);
         reporter.report_opening(&engine);
         daemon::serve_once(&mut engine, &Serve::One(id.clone()), &stop, &mut reporter)?;
         drop(reporter);
@@ -227,35 +210,42 @@ pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCod
         drop(engine);
         return match session.question() {
             _ if stop.is_asked() => Err(Error::interrupted()),
-            None => {
-                arguments.clipboard_flags.copy_once(context, &session).map(|()| ExitCode::SUCCESS)
-            }
+            None => flags.copy_once(context, &session).map(|()| ExitCode::SUCCESS),
             Some(_) => match context.ask(&session, &stop)? {
                 Some(turn) => context.conclude(turn, true, &stop),
                 None => Ok(ExitCode::from(EXIT_WAITS)),
             },
         };
     }
-    serve(context, &mut engine, &Serve::One(id), arguments.clipboard_flags, &stop)
+    serve(context, &mut engine, &Serve::One(id), flags, &stop)
 }
 
-pub(super) fn watch(context: &CliContext, arguments: &WatchAll) -> Result<ExitCode> {
+pub(super) fn watch(context: &CliContext, flags: ClipboardFlags) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut engine = context.open(stop.clone())?;
-    for session in engine.store.open_sessions()? {
-        if let Err(e) = engine.check_workspace(&session) {
-            context.ui.warning(&e.to_string());
-            continue;
-        }
-        let waits = session.pending.is_some();
-        if !waits {
-            engine.restore_outbox(&session)?;
-        }
-        context.ui.say(format!("Session {}: {}", session.id, first_line(&session.task)));
-        let outbox = (!waits).then(|| engine.outbox_path(&session));
+    for session in restore_outboxes(&engine)? {
+        output::say(format!("Session {}: {}", session.id, first_line(&session.task)));
+        let outbox = session.pending.is_none().then(|| engine.outbox_path(&session));
         print_outbox(context, &Turn { session, outbox });
     }
-    serve(context, &mut engine, &Serve::All, arguments.clipboard_flags, &stop)
+    serve(context, &mut engine, &Serve::All, flags, &stop)
+}
+
+/// The open sessions of this workspace. Writes outboxes that are missing, and warns about sessions of other workspaces.
+pub(super) fn restore_outboxes(engine: &Engine) -> Result<Vec<Session>> {
+    let mut sessions = Vec::new();
+    for session in engine.store.open_sessions()? {
+        match engine.check_workspace(&session) {
+            Err(e) => output::warning(&e.to_string()),
+            Ok(()) => {
+                if session.pending.is_none() {
+                    engine.restore_outbox(&session)?;
+                }
+                sessions.push(session);
+            }
+        }
+    }
+    Ok(sessions)
 }
 
 fn serve(
@@ -266,13 +256,13 @@ fn serve(
     stop: &Stop,
 ) -> Result<ExitCode> {
     if let Some(guest) = engine.guest_label() {
-        context.ui.say(format!("Everything is executed in the guest '{guest}'."));
+        output::say(format!("Everything is executed in the guest '{guest}'."));
     }
-    let mut reporter = ProgressReporter::serving(context);
+    let mut reporter = ProgressReporter::serving(context, true);
     live::stop_drawing_on(stop);
     if !live::is_on() {
         let inbox = context.display(engine.inbox.folder());
-        context.ui.say(format!(
+        output::say(format!(
             "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` continues)"
         ));
     }
@@ -282,7 +272,7 @@ fn serve(
     } else {
         // If a line was drawn in place, its removal also removed the `^C`.
         let line = if live::is_on() { "" } else { "\n" };
-        context.ui.say(format!("{line}Stopped. `deaddrop resume` continues."));
+        output::say(format!("{line}Stopped. `deaddrop resume` continues."));
         Err(Error::interrupted())
     }
 }
@@ -294,22 +284,24 @@ const MOVED_NOTE: &str = "The session continues in another folder than before. L
 const MAX_NAMES: usize = 6;
 
 /// Reports which files the first outbox shows and outlines, and how to add more.
-fn report_contents(context: &CliContext, outbox: &Path) {
+fn report_contents(outbox: &Path) {
     let text = fs::read_to_string(outbox).unwrap_or_default();
     let [shown, outlined] = outbox::files_of_first(&text);
     let named = [("shows", &shown), ("outlines", &outlined)];
     for (verb, files) in named.into_iter().filter(|(_, files)| !files.is_empty()) {
         let named = first_of(files, MAX_NAMES, files.len());
-        context.ui.say(format!("It {verb} {}: {named}", count(files.len(), "file")));
+        output::say(format!("It {verb} {}: {named}", count(files.len(), "file")));
     }
     if !outlined.is_empty() {
-        context.ui.say("Missing something? `deaddrop new --include PATTERN` shows more files, and context_tokens sets the room.");
+        output::say(
+            "Missing something? `deaddrop new --include PATTERN` shows more files, and context_tokens sets the room.",
+        );
     }
 }
 
 /// Prints the path of the outbox. With --json, prints an event that the session is served from now on.
 fn print_outbox(context: &CliContext, turn: &Turn) {
-    if context.json {
+    if output::wants_json() {
         let mut value = output::turn_json(context, turn);
         value["event"] = "session".into();
         output::json(&value);
@@ -322,7 +314,7 @@ fn print_outbox(context: &CliContext, turn: &Turn) {
 fn announce(context: &CliContext, turn: &Turn, verb: &str) -> Result<()> {
     let id = &turn.session.id;
     let task = first_line(&turn.session.task);
-    context.ui.say(context.ui.bold(&format!("Session {id} {verb}: {task}")));
+    output::say(output::bold(&format!("Session {id} {verb}: {task}")));
     if let Some(path) = &turn.outbox {
         let (sessions, damaged) = SessionStore::new(&context.config.sessions).list()?;
         let open = sessions.iter().filter(|session| !session.is_complete).count() + damaged.len();
@@ -331,9 +323,9 @@ fn announce(context: &CliContext, turn: &Turn, verb: &str) -> Result<()> {
             _ => format!("{id}_reply.txt (other sessions are open, so its name says which)"),
         };
         if turn.session.sequence == 1 {
-            report_contents(context, path);
+            report_contents(path);
         }
-        context.ui.say(format!(
+        output::say(format!(
             "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
             context.token_note(&turn.session),
             context.display(&context.config.inbox)
@@ -344,7 +336,7 @@ fn announce(context: &CliContext, turn: &Turn, verb: &str) -> Result<()> {
 }
 
 /// Without a sandbox, asks whether commands may run unconfined. Without a terminal or an answer, they may not.
-fn may_run_unconfined(context: &CliContext, engine: &Engine) -> bool {
+fn may_run_unconfined(engine: &Engine) -> bool {
     // The guest's owner decides about its commands.
     if engine.guest_label().is_some() {
         return false;
@@ -353,15 +345,14 @@ fn may_run_unconfined(context: &CliContext, engine: &Engine) -> bool {
     if confinement.tier != Tier::None {
         return false;
     }
-    let ui = &context.ui;
-    ui.warning("this machine has no sandbox, so commands in replies are refused");
+    output::warning("this machine has no sandbox, so commands in replies are refused");
     for reason in confinement.why() {
-        ui.say(format!("  {}", visible_line(&reason)));
+        output::say(format!("  {}", visible_line(&reason)));
     }
-    let yes = ui.confirm(
+    let yes = output::confirm(
         "Run the commands of this session with your rights? They could read and change your files and use the network [y/N] ",
     ) == Some(true);
-    ui.say(if yes {
+    output::say(if yes {
         "Commands of this session run with your rights. Check each reply with `deaddrop check` before you save it."
     } else {
         "Commands stay refused; replies can still change files. `deaddrop doctor` suggests fixes; --sandbox off allows commands."
@@ -428,12 +419,8 @@ fn offer(context: &CliContext, arguments: &New) -> Result<Option<FilePatterns>> 
 
 /// The first line of a task, shortened and visible.
 pub(super) fn first_line(task: &str) -> String {
-    let task = task.trim();
-    let line = visible_line(task.lines().next().unwrap_or_default()).into_owned();
-    let more = task.lines().count() > 1;
-    match line.char_indices().nth(70) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None if more => format!("{line} …"),
-        None => line,
+    match task.trim().split_once('\n') {
+        Some((first, _)) => rows::cut_end(&format!("{} …", first.trim_end()), 71),
+        None => rows::cut_end(task.trim(), 71),
     }
 }

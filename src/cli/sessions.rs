@@ -27,31 +27,12 @@ use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-pub(super) struct ShowStatus {
-    #[command(flatten)]
-    session: SessionOperand,
-}
-
-impl ShowStatus {
-    /// Whether it is about one session, rather than a list of all.
-    pub(super) fn is_about_one(&self) -> bool {
-        self.session.flag().id.is_some()
-    }
-}
-
-#[derive(Debug, Args)]
 pub(super) struct Close {
     #[command(flatten)]
     session: SessionOperand,
     /// Also remove its outboxes, its log, and what undo needs
     #[arg(long)]
     delete: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Log {
-    #[command(flatten)]
-    session: SessionFlag,
 }
 
 #[derive(Debug, Args)]
@@ -70,7 +51,7 @@ fn list(context: &CliContext) -> Result<ExitCode> {
     let runs: Vec<Session> =
         store.pending()?.into_iter().filter(|session| session.run.is_some()).collect();
     for session in runs.iter().chain(&sessions) {
-        if context.json {
+        if output::wants_json() {
             output::json(&to_json(context, session));
             continue;
         }
@@ -87,24 +68,23 @@ fn list(context: &CliContext) -> Result<ExitCode> {
             ProjectSource::Missing => "There is no project here or above",
             ProjectSource::Direct | ProjectSource::Ancestor => "There are no sessions here yet",
         };
-        context.ui.say(format!("{what}; `deaddrop new \"your task\"` starts one."));
+        output::say(format!("{what}; `deaddrop new \"your task\"` starts one."));
     }
-    if !context.json {
+    if !output::wants_json() {
         held_replies(context).into_iter().for_each(output::prose);
     }
     for error in &damaged {
-        context.ui.error(&error.to_string());
+        output::error(&error.to_string());
     }
     Ok(if damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub(super) fn status(context: &CliContext, arguments: &ShowStatus) -> Result<ExitCode> {
-    let flag = arguments.session.flag();
+pub(super) fn status(context: &CliContext, flag: &SessionFlag) -> Result<ExitCode> {
     if flag.id.is_none() {
         return list(context);
     }
-    let session = named_or_newest(context, &flag)?;
-    if context.json {
+    let session = named_or_newest(context, flag)?;
+    if output::wants_json() {
         let mut value = to_json(context, &session);
         let results = output::outcomes(&session).iter().map(output::outcome_json);
         value["results"] = results.collect::<Vec<_>>().into();
@@ -143,11 +123,10 @@ pub(super) fn status(context: &CliContext, arguments: &ShowStatus) -> Result<Exi
     if let Some(summary) = &session.summary {
         row("Summary", &first_line(summary));
     }
-    let ui = context.ui.for_results();
     let outcomes = output::outcomes(&session);
     if !outcomes.is_empty() {
         output::prose("Last reply:");
-        outcomes.iter().for_each(|outcome| output::prose(ui.outcome(outcome)));
+        outcomes.iter().for_each(|outcome| output::prose(output::outcome(outcome)));
     }
     // The words may have been added after the outbox was pasted.
     session.words_added().iter().for_each(|words| row("Added", &first_line(words)));
@@ -155,7 +134,7 @@ pub(super) fn status(context: &CliContext, arguments: &ShowStatus) -> Result<Exi
     held_replies(context).into_iter().for_each(output::prose);
     if session.question().is_some() {
         let preview = context.preview_question(&session);
-        output::prose(question::describe(context, &ui, &session, &preview));
+        output::prose(question::describe(context, &session, &preview));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -214,27 +193,27 @@ fn describe_sandbox(context: &CliContext, session: &Session) -> String {
     }
 }
 
-pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
-    let session = named_or_newest(context, &arguments.session)?;
+pub(super) fn log(context: &CliContext, flag: &SessionFlag) -> Result<ExitCode> {
+    let session = named_or_newest(context, flag)?;
     let entries = log::read(&context.config.sessions, &session.id)?;
     let undone = log::undone(&entries);
     let diffs = TurnDiffs::of(&context.config, &session, &entries).map_err(|e| e.to_string());
     let files = |sequence| changed_files(diffs.as_ref().map_err(Clone::clone)?, sequence);
     let waiting = waiting_entry(&session);
     if entries.is_empty() && waiting.is_none() {
-        context.ui.say(format!("No reply to session {} has been executed yet.", session.stem()));
+        output::say(format!("No reply to session {} has been executed yet.", session.stem()));
     }
     for entry in entries.iter().chain(&waiting) {
         let waits = waiting.as_ref().is_some_and(|waiting| waiting.sequence == entry.sequence);
         let is_undone = undone.contains(&entry.sequence);
         let left = log::ignored(&entries, &entry.undid);
-        if context.json {
+        if output::wants_json() {
             let mut value = json!(entry);
             value["isUndone"] = is_undone.into();
             if let Some(left) = &left {
                 value["leftIgnored"] = json!(left);
             }
-            if context.ui.verbose {
+            if output::is_verbose() {
                 value["files"] = json!(files(entry.sequence).ok());
             }
             if waits {
@@ -246,12 +225,6 @@ pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
         let what = entry.back().unwrap_or_else(|| entry.work());
         let LogEntry { sequence, at, reply, failed, interrupted, .. } = entry;
         let mut line = format!("{sequence:>4}  {at}  {what}");
-        let status = || match session.question() {
-            Some(_) => {
-                format!("waits for your decision: {}", question::how_to_decide(context, &session))
-            }
-            None => "decided; whoever began it continues it".to_owned(),
-        };
         for (holds, words) in [
             (*failed > 0, format!(", {failed} failed")),
             (*interrupted > 0, format!(" ({interrupted} interrupted, may have run in part)")),
@@ -262,18 +235,21 @@ pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
             line.push_str(if holds { &words } else { "" });
         }
         if waits {
-            line.push_str(&format!(" so far, {}", status()));
+            line.push_str(" so far, ");
+            line.push_str(&match session.question() {
+                Some(_) => format!(
+                    "waits for your decision: {}",
+                    question::how_to_decide(context, &session)
+                ),
+                None => "decided; whoever began it continues it".to_owned(),
+            });
         }
         output::prose(format!("{line}  ({})", visible_line(reply)));
-        if context.ui.verbose {
-            match files(*sequence) {
-                Ok(files) => {
-                    files.iter().for_each(|file| output::result(format!("        {file}")));
-                }
-                Err(why) => output::prose(format!("        {why}")),
-            }
+        if output::is_verbose() {
+            let files = files(*sequence).unwrap_or_else(|why| vec![why]);
             let unkept = summary::unkept_lines(entry, left.as_ref());
-            unkept.iter().for_each(|line| output::result(format!("        {line}")));
+            let lines = files.iter().chain(&unkept);
+            lines.for_each(|line| output::result(format!("        {line}")));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -302,13 +278,13 @@ pub(super) fn say(context: &CliContext, arguments: &Say) -> Result<ExitCode> {
         session: context.session_id(&arguments.session)?,
     };
     let turn = context.request(request, &Stop::on_signals()?, 0)?;
-    if context.json {
+    if output::wants_json() {
         let mut value = to_json(context, &turn.session);
         value["saysIt"] = turn.outbox.is_some().into();
         output::json(&value);
     }
-    context.ui.say(words_message(context, &turn));
-    if let (Some(path), false) = (&turn.outbox, context.json) {
+    output::say(words_message(context, &turn));
+    if let (Some(path), false) = (&turn.outbox, output::wants_json()) {
         output::result(context.display(path));
     }
     Ok(ExitCode::SUCCESS)
@@ -325,11 +301,11 @@ pub(super) fn close(context: &CliContext, arguments: &Close) -> Result<ExitCode>
     }
     let request = Request::Close { session: id.clone(), delete: arguments.delete };
     let turn = context.request(request, &Stop::on_signals()?, 0)?;
-    if context.json {
+    if output::wants_json() {
         output::json(&to_json(context, &turn.session));
     }
     let done = if arguments.delete { "is removed" } else { "is closed" };
-    context.ui.say(format!("Session {id} {done}."));
+    output::say(format!("Session {id} {done}."));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -362,7 +338,7 @@ pub(super) fn named_or_newest(context: &CliContext, flag: &SessionFlag) -> Resul
     let open = || sessions.iter().filter(|session| !session.is_complete);
     let newest = open().next().or(sessions.first());
     if let (Some(newest), 2..) = (newest, open().count()) {
-        context.ui.say(format!(
+        output::say(format!(
             "{} sessions are open; this is about the newest, {} (`deaddrop status` lists them)",
             open().count(),
             newest.id

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::arguments::Global;
 use super::init::check_writable;
 use super::locate::{Location, ProjectSource, is_broad};
-use super::output::{self, Terminal};
+use super::output;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::settings::{
@@ -67,19 +67,21 @@ pub(super) enum ConfigCommand {
     },
 }
 
-pub(super) fn settings(command: ConfigCommand, global: &Global, ui: &Terminal) -> Result<ExitCode> {
-    let (named, json) = (global.project.clone(), global.json);
+pub(super) fn settings(command: ConfigCommand, global: &Global) -> Result<ExitCode> {
+    let named = global.project.clone();
     match command {
         ConfigCommand::Show { changed } => {
             let place = find_project(named)?;
             if place.source == ProjectSource::Missing {
-                ui.say("There is no project here or above; in a new one here it would be:");
+                output::say("There is no project here or above; in a new one here it would be:");
             }
             let mut settings = effective_settings(&place.project)?;
             settings.retain(|setting| !changed || setting.source != Source::Default);
-            show(&settings, ui, json);
+            show(&settings);
             if settings.iter().any(|setting| !setting.allowed) {
-                ui.warning("settings marked `needs consent` are not in force; `deaddrop config allow` records your consent");
+                output::warning(
+                    "settings marked `needs consent` are not in force; `deaddrop config allow` records your consent",
+                );
             }
         }
         ConfigCommand::Get { key } => {
@@ -88,10 +90,10 @@ pub(super) fn settings(command: ConfigCommand, global: &Global, ui: &Terminal) -
             let name = settings::canonical(&key);
             let settings = effective_settings(&place.project)?;
             let Some(found) = settings.iter().find(|setting| setting.name == name) else {
-                ui.say(format!("{key} is not set"));
+                output::say(format!("{key} is not set"));
                 return Ok(ExitCode::FAILURE);
             };
-            output::print(json, to_json(found), || plain_values(&found.value).join("\n"));
+            output::print(to_json(found), || plain_values(&found.value).join("\n"));
         }
         ConfigCommand::Path { own } => {
             let file = match settings_project(own, named)? {
@@ -102,24 +104,24 @@ pub(super) fn settings(command: ConfigCommand, global: &Global, ui: &Terminal) -
                 Error::usage("without HOME there is no file of your own settings")
             })?;
             let path = file.display().to_string();
-            output::print(json, json!({ "path": path, "exists": file.exists() }), || &*path);
+            output::print(json!({ "path": path, "exists": file.exists() }), || &*path);
             if !file.exists() {
-                ui.say("It does not exist yet; `deaddrop config set` creates it.");
+                output::say("It does not exist yet; `deaddrop config set` creates it.");
             }
         }
-        ConfigCommand::Allow => return allow(&canonical_project(named)?, ui, json),
-        ConfigCommand::Deny => return deny(&canonical_project(named)?, ui),
+        ConfigCommand::Allow => return allow(&canonical_project(named)?),
+        ConfigCommand::Deny => return deny(&canonical_project(named)?),
         ConfigCommand::Set { key, value, force, own } => {
             let project = settings_project(own, named)?;
             let missing = check_folder(project.as_deref(), &key, &value, force)?;
             let set = |project: Option<&Path>| settings::set(project, &key, &value).map(Some);
-            change(project.as_deref(), &key, ui, json, set)?;
-            missing.iter().for_each(|warning| ui.warning(warning));
+            change(project.as_deref(), &key, set)?;
+            missing.iter().for_each(|warning| output::warning(warning));
         }
         ConfigCommand::Unset { key, own } => {
             let project = settings_project(own, named)?;
             let unset = |project: Option<&Path>| settings::unset(project, &key);
-            change(project.as_deref(), &key, ui, json, unset)?;
+            change(project.as_deref(), &key, unset)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -158,32 +160,30 @@ fn current_consent(project: Option<&Path>) -> Option<Consent> {
 fn change(
     project: Option<&Path>,
     key: &str,
-    ui: &Terminal,
-    json: bool,
     write: impl FnOnce(Option<&Path>) -> Result<Option<PathBuf>>,
 ) -> Result<()> {
     let before = current_consent(project);
     let Some(file) = write(project)? else {
-        ui.say(format!("{key} is not set there; nothing changed."));
+        output::say(format!("{key} is not set there; nothing changed."));
         return Ok(());
     };
-    if json {
+    if output::wants_json() {
         output::json(&json!({ "name": key, "path": file.display().to_string() }));
     }
-    ui.say(format!("{} is changed.", file.display()));
+    output::say(format!("{} is changed.", file.display()));
     let Some(project) = project else { return Ok(()) };
     if Config::load_untrusted(project).is_ok_and(|config| Lock::is_held(&config)) {
-        ui.warning("a running deaddrop uses this after its next start");
+        output::warning("a running deaddrop uses this after its next start");
     }
     let Some(now) = current_consent(Some(project)) else { return Ok(()) };
     // If the settings could not be read before, the earlier consent is unknown.
-    follow_consent(before.as_ref().unwrap_or(&now), &now, &[key], ui)
+    follow_consent(before.as_ref().unwrap_or(&now), &now, &[key])
 }
 
-fn show(settings: &[EffectiveSetting], ui: &Terminal, json: bool) {
+fn show(settings: &[EffectiveSetting]) {
     let width = settings.iter().map(|setting| setting.name.len()).max().unwrap_or_default();
     for setting in settings {
-        if json {
+        if output::wants_json() {
             output::json(&to_json(setting));
             continue;
         }
@@ -193,7 +193,7 @@ fn show(settings: &[EffectiveSetting], ui: &Terminal, json: bool) {
         let line = format!("{name:<width$} = {}  ({origin}{waits})", setting.toml());
         // Somebody else may have written the value.
         output::prose(&*visible_line(&line));
-        if ui.verbose && !about.is_empty() {
+        if output::is_verbose() && !about.is_empty() {
             output::prose(format!("{:width$}   {about}", ""));
         }
     }
@@ -265,7 +265,7 @@ fn check_folder(
 ///
 /// # Errors
 /// There is no consent, or it cannot be recorded.
-pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal) -> Result<()> {
+pub(super) fn require_consent(config: &Config, consent: &Consent) -> Result<()> {
     consent.check_links()?;
     if consent.missing().is_empty() {
         return Ok(());
@@ -279,8 +279,8 @@ pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal)
         ("needs your consent, because somebody else may have written it", "Do you agree?")
     };
     let question = Styled::from(format!("{} {what}:\n{lines}", consent.subject()));
-    let question = question + ui.bold(asks) + " [y/N] ";
-    match ui.confirm(question) {
+    let question = question + output::bold(asks) + " [y/N] ";
+    match output::confirm(question) {
         Some(true) => consent.allow(config)?,
         // The question has just listed them.
         Some(false) => {
@@ -292,23 +292,23 @@ pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal)
         }
         None => return consent.require(),
     }
-    ui.say("You will not be asked again; `deaddrop config deny` withdraws your consent.");
+    output::say("You will not be asked again; `deaddrop config deny` withdraws your consent.");
     Ok(())
 }
 
 /// `config allow`: shows what needs consent, and records it.
-fn allow(project: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
+fn allow(project: &Path) -> Result<ExitCode> {
     let (config, consent) = Config::load(project, Layer::default())?;
     for weakening in consent.weakenings().iter().chain(consent.untrusted_data()) {
         let Weakening { name, value, origin, does, .. } = weakening;
         let value = json!({ "name": name, "value": value, "origin": origin, "does": does });
-        output::print(json, value, || weakening.line());
+        output::print(value, || weakening.line());
     }
     if consent.weakenings().is_empty() && consent.untrusted_data().is_none() {
-        ui.say("Nothing here needs your consent.");
+        output::say("Nothing here needs your consent.");
     } else {
         consent.allow(&config)?;
-        ui.say(format!(
+        output::say(format!(
             "Your consent is recorded for {}; `deaddrop config deny` withdraws it.",
             consent.subject()
         ));
@@ -317,9 +317,9 @@ fn allow(project: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
 }
 
 /// `config deny`: withdraws the consent.
-fn deny(project: &Path, ui: &Terminal) -> Result<ExitCode> {
+fn deny(project: &Path) -> Result<ExitCode> {
     let (config, _) = Config::load(project, Layer::default())?;
-    ui.say(if config.forget()? {
+    output::say(if config.forget()? {
         "Your consent is withdrawn; a running deaddrop continues as it began."
     } else {
         "There was no consent to withdraw here."
@@ -331,14 +331,9 @@ fn deny(project: &Path, ui: &Terminal) -> Result<ExitCode> {
 ///
 /// # Errors
 /// The consent cannot be recorded.
-pub(super) fn follow_consent(
-    before: &Consent,
-    now: &Consent,
-    keys: &[&str],
-    ui: &Terminal,
-) -> Result<()> {
+pub(super) fn follow_consent(before: &Consent, now: &Consent, keys: &[&str]) -> Result<()> {
     if !now.extend_to(before, keys)? {
-        ui.warning(&format!(
+        output::warning(&format!(
             "{} needs your consent before it takes effect: `deaddrop config allow` shows what, and records it",
             now.subject()
         ));

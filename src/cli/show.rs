@@ -1,7 +1,6 @@
 //! `show`: prints an outbox or a part of it, copies it, opens it, or prints the path of its file. Also words messages about
 //! the clipboard.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::sessions::named_or_newest;
 use super::{CliContext, SessionFlag, editor, output, question};
-use crate::clipboard::{self, ClipboardBackend, ClipboardSetup};
+use crate::clipboard::{self, ClipboardBackend, ClipboardSetup, CopyResult};
 use crate::daemon::Clip;
 use crate::engine::pasted_outbox;
 use crate::error::{Error, Result};
@@ -61,18 +60,17 @@ pub(super) fn show(context: &CliContext, arguments: &Show) -> Result<ExitCode> {
     if arguments.path {
         let path = context.display(&path);
         let value = json!({ "session": session.id, "sequence": sequence, "path": path });
-        output::print(context.json, value, || &*path);
+        output::print(value, || &*path);
         return Ok(ExitCode::SUCCESS);
     }
     let is_answered = sequence == session.sequence && !session.awaits_reply();
     if arguments.copy {
-        let scope = arguments.part.map_or(CopyScope::Whole, CopyScope::Part);
-        if !copy_outbox(context, &session, sequence, &scope)? && !context.json {
+        if !copy_outbox(context, &session, sequence, arguments.part)? && !output::wants_json() {
             output::result(context.display(&path));
         }
         if is_answered {
             let why = if session.is_complete { "is complete" } else { "waits for your decision" };
-            context.ui.warning(&format!(
+            output::warning(&format!(
                 "session {} {why}: its newest outbox has been answered",
                 session.id
             ));
@@ -90,18 +88,18 @@ pub(super) fn show(context: &CliContext, arguments: &Show) -> Result<ExitCode> {
             }
             None => "the next one follows when its turn is done".to_owned(),
         };
-        context.ui.say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
+        output::say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
     }
     let cut = arguments.part.map(|asked| select_part(context, &text, asked)).transpose()?;
     if let Some(OutboxPart { text, part, of }) = &cut {
         let characters = count(parts::length(text), "character");
-        context.ui.say(match of {
+        output::say(match of {
             1 => format!("The whole outbox, {characters}: it needs no parts."),
             _ => format!("Part {part} of {of}, {characters}."),
         });
     }
     let shown = cut.as_ref().map_or(&text, |cut| &cut.text);
-    if context.json {
+    if output::wants_json() {
         output::json(&json!({
             "session": session.id,
             "sequence": sequence,
@@ -150,20 +148,10 @@ impl ClipboardFlags {
     /// If wanted, copies the outbox of a session that this process does not serve.
     pub(super) fn copy_once(self, context: &CliContext, session: &Session) -> Result<()> {
         if Clip::from(self).copies && session.awaits_reply() {
-            copy_outbox(context, session, session.sequence, &CopyScope::Whole)?;
+            copy_outbox(context, session, session.sequence, None)?;
         }
         Ok(())
     }
-}
-
-/// Which part or form of an outbox is copied.
-pub(super) enum CopyScope {
-    /// All of it.
-    Whole,
-    /// Its brief form, while sessions are served.
-    Brief,
-    /// A part.
-    Part(parts::PartNumber),
 }
 
 /// Copies an outbox or a part of it to the clipboard, and says what to do next.
@@ -174,17 +162,11 @@ pub(super) fn copy_outbox(
     context: &CliContext,
     session: &Session,
     sequence: u32,
-    scope: &CopyScope,
+    asked: Option<PartNumber>,
 ) -> Result<bool> {
     let id = &session.id;
     let path = context.config.outbox.join(outbox_name(id, sequence));
-    let (asked, is_served) = match scope {
-        CopyScope::Whole => (None, false),
-        CopyScope::Brief => (None, true),
-        CopyScope::Part(asked) => (Some(*asked), false),
-    };
-    let wants_brief = context.config.brief || is_served;
-    let (text, form) = pasted_outbox(&context.config, session, sequence, wants_brief)?;
+    let (text, form) = pasted_outbox(&context.config, session, sequence, context.config.brief)?;
     let OutboxPart { text, part, of } = match asked {
         None => OutboxPart { text, part: 1, of: 1 },
         Some(asked) => select_part(context, &text, asked)?,
@@ -196,9 +178,9 @@ pub(super) fn copy_outbox(
         let of = asked.of.map(|of| format!("/{of}")).unwrap_or_default();
         format!("deaddrop show {sequence} --session {id} --copy{brief} --part {}{of}", part + 1)
     });
-    if context.json {
-        let copied = done.as_ref().map(|backend| (&form, *backend)).map_err(String::as_str);
-        let mut value = copied_json(context, &path, copied);
+    let copied = (path, done.map(|backend| (form.clone(), backend)));
+    if output::wants_json() {
+        let mut value = copied_json(context, &copied);
         value["event"] = "copied".into();
         value["brief"] = form.is_brief.into();
         value["tokens"] = tokens.into();
@@ -214,50 +196,45 @@ pub(super) fn copy_outbox(
             tokens::rounded(tokens)
         ),
     };
-    match &done {
-        Ok(backend) => context.ui.say(on_clipboard(&what, *backend)),
+    match &copied.1 {
+        Ok((_, backend)) => output::say(on_clipboard(&what, *backend)),
         Err(why) => {
-            context.ui.warning(&not_copied(why));
+            output::warning(&not_copied(why));
             let part = if of > 1 { format!(" --part {part}/{of}") } else { String::new() };
-            context.ui.say(format!(
+            output::say(format!(
                 "{what}: `deaddrop show {sequence} --session {id}{brief}{part}` prints it; the whole outbox is {}",
-                context.display(&path)
+                context.display(&copied.0)
             ));
         }
     }
     match next {
-        _ if is_served => {}
-        Some(next) => {
-            context.ui.say(format!("Send it, then part {} of {of}: {next}", part + 1));
-        }
+        Some(next) => output::say(format!("Send it, then part {} of {of}: {next}", part + 1)),
         None => {
             // A terminal's clipboard cannot be read, so the reply must be pasted.
-            let reads = done.as_ref().is_ok_and(|backend| !backend.is_unconfirmed());
+            let reads = copied.1.as_ref().is_ok_and(|(_, backend)| !backend.is_unconfirmed());
             let from = if reads { "" } else { " -" };
-            context.ui.say(format!(
+            output::say(format!(
                 "Paste it into the chat, copy the reply, then run: deaddrop next{from}"
             ));
         }
     }
-    Ok(done.is_ok())
+    Ok(copied.1.is_ok())
 }
 
 /// The JSON event that an outbox was copied, or why not.
-pub(super) fn copied_json(
-    context: &CliContext,
-    path: &Path,
-    done: std::result::Result<(&OutboxForm, ClipboardBackend), &str>,
-) -> Value {
+pub(super) fn copied_json(context: &CliContext, copied: &CopyResult<OutboxForm>) -> Value {
+    let (path, done) = copied;
+    let form = done.as_ref().ok().map(|(form, _)| form);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let named = stem.split_once("_seq");
     json!({
         "session": named.map(|(id, _)| id),
         "sequence": named.and_then(|(_, sequence)| sequence.parse::<u32>().ok()),
         "outbox": context.display(path),
-        "brief": done.ok().map(|(form, _)| form.is_brief),
-        "tokens": done.ok().map(|(form, _)| form.tokens),
-        "way": done.map_or("path", |(_, way)| way.name()),
-        "why": done.err(),
+        "brief": form.map(|form| form.is_brief),
+        "tokens": form.map(|form| form.tokens),
+        "way": done.as_ref().map_or("path", |(_, way)| way.name()),
+        "why": done.as_ref().err(),
     })
 }
 
@@ -287,12 +264,12 @@ pub(super) fn clipboard_message(
     news: &ClipboardNews<'_>,
 ) -> std::result::Result<String, String> {
     match news {
-        ClipboardNews::Copied(path, form, backend) => {
+        ClipboardNews::Copied((path, Ok((form, backend)))) => {
             // With a single form, the number of tokens was reported already.
             let form_note = form.other.map(|_| form_note(form)).unwrap_or_default();
             Ok(on_clipboard(&format!("{}{form_note}", context.display(path)), *backend))
         }
-        ClipboardNews::NotCopied(path, why) => {
+        ClipboardNews::Copied((path, Err(why))) => {
             Err(format!("{}: {}", context.display(path), not_copied(why)))
         }
         ClipboardNews::Watched(backend) => {

@@ -8,7 +8,7 @@ use crate::secrets::Redactor;
 use crate::session::log::LogEntry;
 use crate::session::{CountedNames, FileChange, Ignored, Reversal, TurnChanges};
 use crate::settings::Secrets;
-use crate::text::{count, indented, named, visible_line};
+use crate::text::{count, first_of, indented, named, visible_line};
 
 /// How many lines of the last command's output are shown at the end of a session.
 const LAST_LINES: usize = 10;
@@ -78,8 +78,7 @@ const MAX_NAMES: usize = 8;
 /// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, followed by changed folders and by what cannot be undone.
 /// None if nothing changed.
 pub(super) fn changes_line(changed: &TurnChanges) -> Option<String> {
-    let named: Vec<String> =
-        changed.named.iter().take(MAX_NAMES).map(FileChange::describe_with_lines).collect();
+    let named: Vec<String> = changed.named.iter().map(FileChange::describe_with_lines).collect();
     let files = list(changed.files, &named)
         .map(|named| format!("{} changed: {named}", count(changed.files, "file")));
     let folders = list_several(&changed.folders)
@@ -94,16 +93,13 @@ pub(super) fn changes_line(changed: &TurnChanges) -> Option<String> {
 }
 
 fn list_several(of: &CountedNames) -> Option<String> {
-    list(of.count, &of.named[..of.named.len().min(MAX_NAMES)])
+    list(of.count, &of.named)
 }
 
 /// Some names of `all`; None if `all` is zero.
 fn list(all: usize, named: &[String]) -> Option<String> {
-    let more = match all - named.len() {
-        0 => String::new(),
-        n => format!(" and {n} more (`deaddrop diff --stat`)"),
-    };
-    (all > 0).then(|| format!("{}{more}", named.join(", ")))
+    let hint = if all > named.len().min(MAX_NAMES) { " (`deaddrop diff --stat`)" } else { "" };
+    (all > 0).then(|| first_of(named, MAX_NAMES, all) + hint)
 }
 
 /// What cannot be undone: files that are not kept, and lost ignored files.

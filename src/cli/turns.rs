@@ -50,10 +50,9 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
     let turns = TurnDiffs::read(&context.config, &session)?;
     let shown = turns.diff(which.unwrap_or(TurnSpan::Last))?;
     let (told, ignored) = (shown.summary(), shown.ignored());
-    let ui = context.ui.for_results();
-    let is_piped = context.ui.results_are_piped();
+    let is_piped = output::results_are_piped();
     for change in &shown.changes {
-        if !context.json && arguments.stat {
+        if !output::wants_json() && arguments.stat {
             continue;
         }
         let (patch, sizes) = match why_unkept(change) {
@@ -71,7 +70,7 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
                 (patch(name.as_encoded_bytes(), before, after), sizes(before, after))
             }
         };
-        if context.json {
+        if output::wants_json() {
             output::json(&json!({
                 "sequence": shown.last,
                 "first": shown.first,
@@ -85,29 +84,25 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
             output::data(&[comments(change).as_bytes(), &patch].concat());
         } else {
             let text = comments(change) + &readable(&patch) + &sizes;
-            output::result(coloured(&ui, &text));
+            output::result(coloured(&text));
         }
     }
-    if context.json {
+    if output::wants_json() {
         return Ok(ExitCode::SUCCESS);
     }
     let turns = match (shown.first, shown.last) {
         (first, last) if first == last => format!("Turn {last}"),
         (first, last) => format!("Turns {first} to {last}"),
     };
-    let ignored = ignored.map(|ignored| ignored.describe());
-    let message = match (ignored, shown.changes.is_empty()) {
-        (Some(ignored), true) => {
-            format!("{turns} changed only ignored files, which are not kept: {ignored}")
-        }
+    match (ignored.map(|ignored| ignored.describe()), shown.changes.is_empty()) {
+        (Some(ignored), true) => output::say(format!(
+            "{turns} changed only ignored files, which are not kept: {ignored}"
+        )),
         (Some(ignored), false) => {
-            format!("Ignored files changed too, and are not kept: {ignored}")
+            output::say(format!("Ignored files changed too, and are not kept: {ignored}"));
         }
-        (None, true) => format!("{turns} changed no file."),
-        (None, false) => String::new(),
-    };
-    if !message.is_empty() {
-        context.ui.say(message);
+        (None, true) => output::say(format!("{turns} changed no file.")),
+        (None, false) => {}
     }
     if arguments.stat {
         summary::change_lines(&told).iter().for_each(output::result);
@@ -175,13 +170,7 @@ pub(super) struct Undo {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Redo {
-    #[command(flatten)]
-    flags: UndoFlags,
-}
-
-#[derive(Debug, Args)]
-struct UndoFlags {
+pub(super) struct UndoFlags {
     #[command(flatten)]
     session: SessionFlag,
     /// Also overwrite later changes, protected files, and files renamed from ignored names
@@ -197,8 +186,8 @@ pub(super) fn undo(context: &CliContext, arguments: &Undo) -> Result<ExitCode> {
     run_request(context, UndoRequest::Turns(turns), &arguments.flags)
 }
 
-pub(super) fn redo(context: &CliContext, arguments: &Redo) -> Result<ExitCode> {
-    run_request(context, UndoRequest::LastUndo, &arguments.flags)
+pub(super) fn redo(context: &CliContext, flags: &UndoFlags) -> Result<ExitCode> {
+    run_request(context, UndoRequest::LastUndo, flags)
 }
 
 fn run_request(context: &CliContext, undo: UndoRequest, flags: &UndoFlags) -> Result<ExitCode> {

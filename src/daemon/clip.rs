@@ -9,7 +9,7 @@ use super::Serve;
 use super::sessions::Sessions;
 use crate::admission::{self, Admission, ReplyOptions};
 use crate::atomic;
-use crate::clipboard::{ClipboardEvent, ClipboardSetup, ClipboardWatcher, Copier, CopyResult};
+use crate::clipboard::{ClipboardEvent, ClipboardSetup, ClipboardWatcher, Copier};
 use crate::engine::{Engine, pasted_outbox};
 use crate::error::Result;
 use crate::event::{ClipboardNews, Event, Observer};
@@ -93,7 +93,7 @@ impl ClipboardSync {
         observer: &mut dyn Observer,
     ) -> Result<()> {
         while let Some(copied) = self.copier.as_ref().and_then(Copier::try_next) {
-            report_copy(&copied, observer);
+            observer.event(Event::Clipboard(&ClipboardNews::Copied(&copied)));
         }
         while let Some(event) = self.watcher.as_ref().and_then(ClipboardWatcher::try_next) {
             match event {
@@ -141,7 +141,9 @@ impl ClipboardSync {
     pub(super) fn close(&mut self, observer: &mut dyn Observer) {
         self.watcher = None;
         let copies = self.copier.take().map(|copier| copier.finish(CLOSE_TIMEOUT));
-        copies.iter().flatten().for_each(|copied| report_copy(copied, observer));
+        for copied in copies.iter().flatten() {
+            observer.event(Event::Clipboard(&ClipboardNews::Copied(copied)));
+        }
     }
 
     /// Moves a text into the inbox if it is an authentic reply to an open session. Returns whether it was.
@@ -216,11 +218,4 @@ fn to_paste(serve: &Serve, sessions: &Sessions) -> Option<String> {
     });
     let only = waiting.next().filter(|session| session.awaits_reply());
     only.filter(|_| waiting.next().is_none()).map(|session| session.id.clone())
-}
-
-fn report_copy((path, done): &CopyResult<OutboxForm>, observer: &mut dyn Observer) {
-    observer.event(Event::Clipboard(&match done {
-        Ok((form, way)) => ClipboardNews::Copied(path, form, *way),
-        Err(why) => ClipboardNews::NotCopied(path, why),
-    }));
 }

@@ -106,19 +106,25 @@ pub fn render(
     let listing = Listing::new(&overview, session.dialect, &near);
     let limit = environment.max_tokens;
     let unasked = environment.context_tokens.min(limit);
+    let is_first = session.sequence == 1;
     // For most outboxes an estimate shows that they are far below the limit, so the vocabulary need not be loaded.
-    let whole = files.offered.all(unasked).map(|choices| Fitted {
-        limits: Limits::NONE,
-        included: (0..material.included.len()).collect(),
-        offered: material.blocks(&choices, &mut redaction),
-        outline: String::new(),
-        listing: list(&listing, usize::MAX, &mut redaction.redactor),
+    let whole = files.offered.all(unasked).map(|choices| {
+        let mut whole = Fitted {
+            limits: Limits::NONE,
+            included: (0..material.included.len()).collect(),
+            offered: material.blocks(&choices, &mut redaction),
+            outline: String::new(),
+            listing: String::new(),
+        };
+        // Nobody requested the listing: in later outboxes it gets what the rest leaves.
+        let used = tokens::estimate(&material.compose(&whole)).likely;
+        let room = unasked.saturating_sub(used).max(unasked / 4);
+        let room = if is_first { usize::MAX } else { room };
+        whole.listing = list(&listing, room, &mut redaction.redactor);
+        whole
     });
-    let whole = whole.filter(|whole| {
-        let all = material.compose(whole);
-        let [all, listing] = [&all, &whole.listing].map(|text| tokens::estimate(text).most);
-        all <= unasked || session.sequence > 1 && all <= limit && listing <= unasked / 4
-    });
+    let most = if is_first { unasked } else { limit };
+    let whole = whole.filter(|whole| tokens::estimate(&material.compose(whole)).most <= most);
     let is_short = whole.is_some();
     let fitted = whole.unwrap_or_else(|| {
         let with =

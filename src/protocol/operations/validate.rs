@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use boon::{Compiler, ErrorKind, InstanceToken, SchemaIndex, Schemas, ValidationError};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{EVENTS_SCHEMA, Encoding, OPERATIONS_SCHEMA};
@@ -40,7 +40,7 @@ static WORDS: LazyLock<Words> =
     LazyLock::new(|| toml::from_str(include_str!("data/words.toml")).expect("a constant table"));
 
 /// One thing that is wrong with a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SchemaFault {
     /// Where, as a JSON path: `$.operations[2].timeout`. `$` is the message itself.
     pub path: String,
@@ -96,7 +96,7 @@ impl SchemaFaults {
     }
 
     /// The only fault of something.
-    pub(super) fn one(path: &str, problem: impl Into<String>, form: impl Into<String>) -> Self {
+    pub(crate) fn one(path: &str, problem: impl Into<String>, form: impl Into<String>) -> Self {
         let mut faults = Self::default();
         faults.add(path, problem, form);
         faults

@@ -187,7 +187,7 @@ fn a_key_copies_the_brief_form() {
     tmux.shows(STOPS);
     tmux.types("x");
     tmux.types("b");
-    let screen = tmux.shows("Outbox 2 of session a1b2c3d4 (brief: ≈ ");
+    let screen = tmux.shows("outbox/a1b2c3d4_seq0002.txt (brief: ≈ ");
     assert!(!screen.contains("then run:"), "{screen}");
     let brief = base.run(&["show", "--brief"]).ok().stdout;
     assert!(brief.contains("As in message 1"), "{brief}");

@@ -167,7 +167,10 @@ fn the_doctor_tells_what_is_well_and_what_to_do_about_the_rest() {
     let journal = base.finding("journal");
     assert_eq!((&journal["well"], &journal["fault"]), (&false.into(), &true.into()), "{journal}");
     let told = journal["told"].as_str().unwrap();
-    assert!(told.contains("damaged at byte 0; restore it"), "{journal}");
+    assert!(
+        told.contains("damaged at byte 0, so nothing is done on top of it; restore it"),
+        "{journal}"
+    );
     // Nothing is done on top of that.
     let run = base.fails_with(&["apply", "--again", "-"], MESSAGE, "damaged-journal").with_code(1);
     assert!(run.message().contains("journal is damaged at byte 0"), "{run:?}");
