@@ -109,13 +109,10 @@ pub fn render(
     let is_first = session.sequence == 1;
     // For most outboxes an estimate shows that they are far below the limit, so the vocabulary need not be loaded.
     let whole = files.offered.all(unasked).map(|choices| {
-        let mut whole = Fitted {
-            limits: Limits::NONE,
-            included: (0..material.included.len()).collect(),
-            offered: material.blocks(&choices, &mut redaction),
-            outline: String::new(),
-            listing: String::new(),
-        };
+        let offered = material.blocks(&choices, &mut redaction);
+        let included = (0..material.included.len()).collect();
+        let (limits, outline) = (Limits::NONE, String::new());
+        let mut whole = Fitted { limits, included, offered, outline, listing: String::new() };
         // Nobody requested the listing: in later outboxes it gets what the rest leaves.
         let used = tokens::estimate(&material.compose(&whole)).likely;
         let room = unasked.saturating_sub(used).max(unasked / 4);

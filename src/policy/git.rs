@@ -80,16 +80,15 @@ pub fn inits(command: &str) -> Option<String> {
     reading::read(command).commands.iter().take_while(is_known).find_map(|simple| {
         let words = simple.words.iter().filter(|word| !["-q", "--quiet"].contains(&&*word.text));
         let words = words.map(Word::literal).collect::<Option<Vec<&str>>>()?;
-        let place = match words.as_slice() {
-            [git, "init", rest @ ..] if reading::name(git) == "git" => match rest {
-                [] | ["-b", _] => ".",
-                [place] | ["-b", _, place] => *place,
-                _ => return None,
-            },
+        let [git, "init", rest @ ..] = words.as_slice() else { return None };
+        let place = match rest {
+            [] | ["-b", _] => ".",
+            [place] | ["-b", _, place] => place,
             _ => return None,
         };
         // Other options may mean another place, or no work tree.
-        (!place.starts_with(['-', '/', '~'])).then(|| place.to_owned())
+        let is_plain = reading::name(git) == "git" && !place.starts_with(['-', '/', '~']);
+        is_plain.then(|| place.to_owned())
     })
 }
 
