@@ -3,13 +3,14 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::thread;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Engine, Turn, environment};
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::outbox;
+use crate::outbox::{self, Files, RenderedOutbox};
 use crate::protocol::Dialect;
 use crate::session::{FilePatterns, Session, new_id};
 use crate::settings::Config;
@@ -41,15 +42,14 @@ impl Engine {
     /// their own rights if there is no sandbox.
     pub fn begin_session(&mut self, new: &NewSession, unconfined: bool) -> Result<Turn> {
         self.tools.clear();
-        let (mut session, walk) = self.new_session(new, unconfined)?;
-        let outbox = self.save_and_write(&mut session, Some(walk))?;
+        let (mut session, rendered) = self.new_session(new, unconfined)?;
+        let outbox = self.save_and_write(&mut session, rendered)?;
         Ok(Turn { session, outbox: Some(outbox) })
     }
 
     /// Writes the outbox that a new session would begin with to a file beside the sessions. The caller removes it.
     pub fn preview_session(&mut self, new: &NewSession) -> Result<Turn> {
-        let (mut session, walk) = self.new_session(new, false)?;
-        let rendered = self.render(&session, Some(walk))?;
+        let (mut session, rendered) = self.new_session(new, false)?;
         session.tokens = Some(rendered.tokens);
         // A temporary name, so that the next start removes a file that its caller did not.
         let path = self.config.sessions.join("preview");
@@ -57,7 +57,11 @@ impl Engine {
         Ok(Turn { session, outbox: Some(path) })
     }
 
-    fn new_session(&mut self, new: &NewSession, unconfined: bool) -> Result<(Session, Walk)> {
+    fn new_session(
+        &mut self,
+        new: &NewSession,
+        unconfined: bool,
+    ) -> Result<(Session, RenderedOutbox)> {
         let NewSession { task, id, dialect, policy, offer, workspace } = new;
         // The request may come from a process with other settings.
         self.config.policy(policy)?;
@@ -69,26 +73,44 @@ impl Engine {
             .with_code("other-workspace"));
         }
         let id = id.clone().unwrap_or_else(|| self.free_id());
-        // Looking them up takes a while, so previews reuse them.
-        if self.tools.is_empty() {
-            self.tools = match &self.guest {
-                Some(guest) => guest.tools()?,
-                None => {
-                    self.confinement();
-                    self.runner.tools(&self.config.sessions.join(environment::PROBE))
-                }
-            };
-        }
-        let mut session = Session::new(id, task, self.tools.clone(), self.now());
+        let mut session = Session::new(id, task, Vec::new(), self.now());
         session.unconfined = unconfined;
         session.dialect = *dialect;
         session.offer.clone_from(offer);
         session.policy.clone_from(policy);
         session.workspace = self.workspace_name();
-        let walk = self.walk()?;
-        self.check_patterns(&session, &walk)?;
+        let (walk, files) = self.files_and_tools(&session)?;
+        session.tools.clone_from(&self.tools);
         session.project = Some(self.project(&session.tools, &walk)?);
-        Ok((session, walk))
+        let rendered = outbox::render(&session, &self.environment(&session)?, &walk, &files);
+        Ok((session, rendered))
+    }
+
+    /// The files for a session's first outbox. Meanwhile looks up the tools, which takes a while, so previews reuse them.
+    fn files_and_tools(&mut self, session: &Session) -> Result<(Walk, Files)> {
+        let files = || {
+            let walk = self.walk()?;
+            self.check_patterns(session, &walk)?;
+            self.files(session, Some(walk))
+        };
+        if !self.tools.is_empty() {
+            return files();
+        }
+        if let Some(guest) = &self.guest {
+            let (tools, files) = (guest.tools()?, files()?);
+            self.tools = tools;
+            return Ok(files);
+        }
+        self.confinement();
+        let (runner, probe) = (&self.runner, self.config.sessions.join(environment::PROBE));
+        let (tools, files) = thread::scope(|scope| {
+            let tools = || runner.tools(&probe);
+            let thread = thread::Builder::new().spawn_scoped(scope, tools);
+            let files = files();
+            (thread.map_or_else(|_| tools(), |tools| tools.join().unwrap_or_default()), files)
+        });
+        self.tools = tools;
+        files
     }
 
     /// An ID that is not in use.
@@ -114,14 +136,17 @@ impl Engine {
             )));
         }
         session.reopen(text, self.now());
-        let outbox = self.save_and_write(&mut session, None)?;
+        let rendered = self.render(&session, None)?;
+        let outbox = self.save_and_write(&mut session, rendered)?;
         Ok(Turn { session, outbox: Some(outbox) })
     }
 
-    /// Saves a session that the person changed, and writes its newest outbox. `walk` lists the files of the workspace,
-    /// if they were listed just now.
-    pub fn save_and_write(&mut self, session: &mut Session, walk: Option<Walk>) -> Result<PathBuf> {
-        let rendered = self.render(session, walk)?;
+    /// Saves a session that the person changed, and writes its newest outbox.
+    fn save_and_write(
+        &mut self,
+        session: &mut Session,
+        rendered: RenderedOutbox,
+    ) -> Result<PathBuf> {
         Self::record_shown(session, &rendered);
         self.save(session)?;
         self.write(session, rendered)
