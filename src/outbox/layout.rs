@@ -21,6 +21,8 @@ use crate::workspace::walk::Walk;
 
 /// How many tokens are reserved for the listing, unless it needs fewer.
 const LISTING: usize = 500;
+/// The share of `context_tokens` that the listing gets in later outboxes: one in this many.
+const LATER_LISTING: usize = 8;
 
 /// The most room that contents and the outline get in the first outbox, in percent.
 const CONTENTS: usize = 70;
@@ -113,10 +115,8 @@ pub fn render(
         let included = (0..material.included.len()).collect();
         let (limits, outline) = (Limits::NONE, String::new());
         let mut whole = Fitted { limits, included, offered, outline, listing: String::new() };
-        // Nobody requested the listing: in later outboxes it gets what the rest leaves.
-        let used = tokens::estimate(&material.compose(&whole)).likely;
-        let room = unasked.saturating_sub(used).max(unasked / 4);
-        let room = if is_first { usize::MAX } else { room };
+        // A later outbox is about results and requested files, and its listing stays short.
+        let room = if is_first { usize::MAX } else { unasked / LATER_LISTING };
         whole.listing = list(&listing, room, &mut redaction.redactor);
         whole
     });
