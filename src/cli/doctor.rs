@@ -183,10 +183,14 @@ fn ask_guest(guest: &settings::GuestAddress, programs: Programs) -> Vec<Diagnosi
 
 fn check_writable(folder: &Path) -> Result<String, String> {
     init::check_writable(folder).map_err(|e| e.to_string())?;
-    let is_there = fs::symlink_metadata(folder).is_ok();
-    let state =
-        if is_there { "can be written" } else { "does not exist yet; it is created when needed" };
-    Ok(state.to_owned())
+    // Only an attempt shows whether there is room.
+    match tempfile::Builder::new().suffix(".tmp").tempfile_in(folder) {
+        Ok(_) => Ok("can be written".to_owned()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            Ok("does not exist yet; it is created when needed".to_owned())
+        }
+        Err(e) => Err(format!("{} cannot be written: {e}{}", folder.display(), advice(&e))),
+    }
 }
 
 fn sessions(context: &CliContext) -> Result<String, String> {
@@ -364,7 +368,7 @@ fn open_to_all(path: &Path) -> Option<String> {
     })
 }
 
-/// Which settings weaken the defaults, and whether the person has consented to them.
+/// Which settings can weaken the defaults, and whether the person has consented to them.
 fn consent_state(consent: &Consent) -> Result<String, String> {
     let names: Vec<&str> = consent.weakenings().iter().map(|opening| &*opening.name).collect();
     let lacks: Vec<&str> = consent.missing().iter().map(|opening| &*opening.name).collect();
@@ -376,9 +380,9 @@ fn consent_state(consent: &Consent) -> Result<String, String> {
         ));
     }
     Ok(if names.is_empty() {
-        "do not weaken the defaults".to_owned()
+        "cannot weaken the defaults".to_owned()
     } else if consent.is_complete() {
-        format!("weaken the defaults with your consent ({})", names.join(", "))
+        format!("can weaken the defaults, with your consent ({})", names.join(", "))
     } else {
         format!("would weaken the defaults ({}), but are not in force", names.join(", "))
     })

@@ -166,8 +166,8 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<(Range<usize>, String)> {
         let (mut row, mut indent) = (0, 0);
         for word in words(line, width - hang) {
             let is_wide = indent + display_width(&line[row..word.end]) > width;
-            if is_wide && !line[row..word.start].trim().is_empty() {
-                let blanks = line[..word.start].trim_end_matches(' ').len();
+            let blanks = line[..word.start].trim_end_matches(' ').len();
+            if is_wide && row < blanks && blanks < word.start {
                 breaks.push((begin + blanks..begin + word.start, format!("\n{:hang$}", "")));
                 (row, indent) = (word.start, hang);
             }

@@ -11,7 +11,13 @@ ask() {
   printf '%s\n' "$*"
 }
 # It also says the versions of modules, in a tenth of the time that they would take.
-ask python3 -c 'import sys, importlib.metadata as found; print(sys.version); [print(name, module.version) for name in ("pip", "pytest") for module in found.distributions(name=name)]' &
+ask python3 -c 'import sys; print(sys.version)
+try:
+    import importlib.metadata as found
+    for name in ("pip", "pytest"):
+        for module in found.distributions(name=name):
+            if module.version: print(name, module.version)
+except Exception: pass' &
 ask node --version &
 ask bun --version &
 ask deno --version &

@@ -116,7 +116,7 @@ pub fn render(
         let (limits, outline) = (Limits::NONE, String::new());
         let mut whole = Fitted { limits, included, offered, outline, listing: String::new() };
         // A later outbox is about results and requested files, and its listing stays short.
-        let room = if is_first { usize::MAX } else { unasked / LATER_LISTING };
+        let room = if is_first { usize::MAX } else { (unasked / LATER_LISTING).max(LISTING) };
         whole.listing = list(&listing, room, &mut redaction.redactor);
         whole
     });

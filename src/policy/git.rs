@@ -82,8 +82,8 @@ pub fn inits(command: &str) -> Option<String> {
         let words = words.map(Word::literal).collect::<Option<Vec<&str>>>()?;
         let [git, "init", rest @ ..] = words.as_slice() else { return None };
         let place = match rest {
-            [] | ["-b", _] => ".",
-            [place] | ["-b", _, place] => place,
+            [] | ["-b" | "--initial-branch", _] => ".",
+            [place] | ["-b" | "--initial-branch", _, place] => place,
             _ => return None,
         };
         // Other options may mean another place, or no work tree.

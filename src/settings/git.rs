@@ -137,8 +137,9 @@ impl CommandTexts {
             if all.is_empty() {
                 return false;
             }
-            let contains =
-                |text: &HashSet<&str>, name: &str| words(name).all(|it| text.contains(it));
+            let contains = |text: &HashSet<&str>, name: &str| {
+                words(name).next().is_some() && words(name).all(|it| text.contains(it))
+            };
             let (name, folder) = (plain_text(&folded(name), ""), folded(folder));
             let is_folder_named = || all.iter().any(|(text, _)| contains(text, &folder));
             all.iter().any(|(text, expands)| {

@@ -1,6 +1,6 @@
 //! Decides which settings of a project need the person's consent, and whether they have it.
 //!
-//! `deaddrop.toml` may have come with a repository. If it weakens the defaults, the person must consent first: the
+//! `deaddrop.toml` may have come with a repository. If it can weaken the defaults, the person must consent first: the
 //! registry contains, for each project, a digest of exactly what they consented to. Flags, variables and the person's
 //! own file need no consent. Data in deaddrop's folders that deaddrop has not made also needs consent, and so do files
 //! in them that git tracks, since anybody who can push can write them.

@@ -35,9 +35,7 @@ fn make(folder: &Path) -> PathBuf {
         let Some(real) = real.find(|tool| !tool.starts_with(folder)) else { continue };
         let (flag, said) = match name {
             // It also says the versions of modules.
-            "python3" => {
-                ("-c import sys, importlib.metadata as found; '*'", "1.2.3 pip 1.2.3 pytest 1.2.3")
-            }
+            "python3" => ("-c import sys; print(sys.version)'*'", "1.2.3 pip 1.2.3 pytest 1.2.3"),
             _ => (flag, "1.2.3"),
         };
         let script = format!(

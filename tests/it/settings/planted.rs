@@ -132,7 +132,10 @@ fn what_is_agreed_to_is_exactly_what_stands_there() {
     let settings = base.finding("settings");
     assert_eq!(settings["well"], true);
     assert!(
-        settings["told"].as_str().unwrap().starts_with("weaken the defaults with your consent"),
+        settings["told"]
+            .as_str()
+            .unwrap()
+            .starts_with("can weaken the defaults, with your consent"),
         "{settings}"
     );
 
