@@ -65,7 +65,7 @@ pub fn described<'t>(tools: impl Iterator<Item = &'t str>, output: &str) -> Vec<
         match said.and_then(version_in) {
             Some(version) => format!("{tool} {version}"),
             // `python3 -m`, which often starts it, does not find it.
-            None if module.is_some() => {
+            None if module.is_some() && said.is_none() => {
                 format!("{tool} (of another Python, with other packages than python3)")
             }
             None => tool.to_owned(),
@@ -143,5 +143,9 @@ mod tests {
             assert!(all.iter().any(|tool| tool == wanted), "{wanted}: {all:?}");
         }
         assert_eq!(described(["pip", "x"].into_iter(), "python 3\npip"), ["pip", "x"]);
+        // This Python cannot say which modules it has.
+        let all =
+            described(["python3", "pip", "pytest"].into_iter(), "python3 3.6.8 pip ? pytest ?");
+        assert_eq!(all, ["python3 3.6.8", "pip", "pytest"]);
     }
 }

@@ -168,7 +168,7 @@ fn chunks(n: usize, file: &ScannedFile, text: &Text<'_>, rarity: &[f32]) -> Vec<
         while hits.next_if(|hit| *hit <= anchor + on).is_some() {}
     }
     if chunks.is_empty() {
-        chunks.push(chunk(1, all.min(3 * around), false));
+        chunks.push(chunk(1, all.min(4 * around), false));
     }
     chunks
 }
