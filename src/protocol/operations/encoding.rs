@@ -38,8 +38,8 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Decodes `content`. The specification says no more than `base64`, so what its usual writers
-    /// produce is accepted: lines may be wrapped, and padding may be left out.
+    /// Decodes `content`. The specification only says `base64`, so what common writers produce is accepted: lines may be
+    /// wrapped, and padding may be left out.
     ///
     /// # Errors
     /// `content` is not in that encoding.
@@ -76,8 +76,8 @@ impl Default for UtcTime {
 }
 
 impl UtcTime {
-    /// Parses a time such as `2025-01-15T10:30Z` or `2025-01-15T10:30:00.123Z`; None for anything
-    /// else, such as days that no calendar has.
+    /// Parses a time such as `2025-01-15T10:30Z` or `2025-01-15T10:30:00.123Z`; None for anything else, such as days that
+    /// do not exist.
     pub fn parse(text: &str) -> Option<Self> {
         TIME.is_match(text).then(|| Self(text.to_owned()))
     }

@@ -1,16 +1,15 @@
 //! Reports outcomes as events ("Event Types", "Error Handling"): one event for each operation.
 //!
-//! A warning about an operation is part of its event, as docs/operations.md has it. What an outbox has no room for is an
-//! `error` event of its own, and so is, without an ID, what concerns the reply as a whole.
+//! A warning about an operation is part of its event (docs/operations.md). A warning about missing room in the outbox is
+//! an `error` event of its own, and so is one about the reply as a whole, without an ID.
 //!
 //! Where the specification is silent:
 //!
 //! - A command that was ended by a signal has exit code 128 + its number, as shells report it, and
 //!   `error` says so.
-//! - A command of which nobody knows how it ended has no exit code, and `error` says so.
-//! - What was never begun is an `error` of category `execution`; a failure of the machine is one of
-//!   category `system`, which makes the run's status `error`; a message that is rejected as a whole is
-//!   one of category `validation`, with that status.
+//! - If it is not known how a command ended, it has no exit code, and `error` says so.
+//! - An operation that was never begun is an `error` of category `execution`. A failure of the machine is one of category
+//!   `system`, and a message that is rejected as a whole one of category `validation`; both make the run's status `error`.
 
 use std::time::Duration;
 
@@ -48,7 +47,7 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
     let (of_reply, of_operation): (Vec<_>, Vec<_>) =
         outcome.warnings.iter().partition(|warning| ABOUT_REPLY.contains(&warning.kind));
     for warning in of_operation {
-        // What an outbox has no room for is not the operation's.
+        // Missing room in the outbox is not a fault of the operation.
         let is_own = warning.kind != WarningKind::Room;
         match is_own.then(|| warning_field(&mut events[0])).flatten() {
             Some(field) if field.is_empty() => field.clone_from(&warning.text),
@@ -63,7 +62,7 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
     events
 }
 
-/// Returns how far a run came that has these outcomes and waits for nobody.
+/// The status of a run that has these outcomes and does not wait for a decision.
 pub fn status_of(outcomes: &[Outcome]) -> Status {
     let failed = |outcome: &Outcome| match &outcome.detail {
         Detail::Failed(
@@ -108,8 +107,8 @@ pub fn user_message(text: &str, at: UtcTime) -> Event {
 }
 
 /// Prints a message as JSON, each event on an indented line of its own; other lines begin with a
-/// brace or a bracket. Characters that steer a terminal, reorder text or are invisible are escaped, so
-/// the output is the same message without them.
+/// brace or a bracket. Characters that control a terminal, reorder text or are invisible are escaped; the message stays
+/// the same.
 ///
 /// # Examples
 /// ```
@@ -271,7 +270,7 @@ impl Report<'_> {
         Event { success: Some(false), error: Some(error), ..event }
     }
 
-    // An event names the path or command as it was sent, and only if that is not known, as it was lowered.
+    // An event names the path or command as it was sent, or if that is not known, as it was read.
 
     fn file(&self, event_type: EventType, path: &str) -> Event {
         let path = self.subject.unwrap_or(path).to_owned();
@@ -281,7 +280,7 @@ impl Report<'_> {
     fn shell(&self, command: &str) -> Event {
         let command = self.subject.unwrap_or(command);
         let command = match self.kind {
-            // What is reported like a command is named like the tag that asks for it.
+            // Reported like commands, these are named like their tags.
             Kind::List | Kind::Search | Kind::Move => {
                 format!("{} {command}", tags::name(self.kind)).trim_end().to_owned()
             }
@@ -303,11 +302,11 @@ impl Report<'_> {
         let exit_code = match ending {
             Ending::Exited(code) => Some(i64::from(*code)),
             Ending::Signalled(signal) => Some(128 + i64::from(*signal)),
-            // As in the example of the reference, and as `timeout` has it.
+            // As in the example of the reference, and like the program `timeout`.
             Ending::TimedOut(_) => Some(124),
             Ending::Interrupted | Ending::Lost | Ending::Stopped(_) | Ending::NotStarted(_) => None,
         };
-        // A command that never began wrote nothing, and of one that was lost nobody knows.
+        // A command that never began wrote nothing; what a lost one wrote is unknown.
         let ran = !matches!(ending, Ending::NotStarted(_) | Ending::Lost);
         let has_duration = matches!(ending, Ending::Exited(_)) || *duration > Duration::ZERO;
         let timed_out = matches!(ending, Ending::TimedOut(_));

@@ -1,9 +1,8 @@
 //! Finds the operations message in a reply: bare or in a code fence, with prose around it.
 //!
-//! A message begins a line, apart from white space and the marks of a fence. Fences of other
-//! languages are not searched. Each line is read at most twice: if something that begins like JSON is
-//! none, the search continues at the line where it stopped being JSON, and a line that opens a fence
-//! cannot be inside JSON.
+//! A message begins a line, after white space and the marks of a fence at most. Fences of other languages are not
+//! searched. Each line is read at most twice: if something begins like JSON but is not, the search continues at the line
+//! where it stopped being JSON; a line that opens a fence cannot be inside JSON.
 
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 use serde_json::Error;
@@ -38,10 +37,9 @@ pub struct RefusedMessage {
 
 /// Finds the operations message of a reply; None if there is none.
 ///
-/// It may be bare or in a code fence, with prose, other fences and other JSON around it. What is
-/// evidently meant as a message but is not one is refused, not overlooked: broken JSON, or a message
-/// without a version. Several messages in one reply are refused as well, since whether the later ones
-/// continue or replace the first would be a guess.
+/// It may be bare or in a code fence, with prose, other fences and other JSON around it. A text that is evidently meant as
+/// a message is refused rather than overlooked if it is broken JSON or has no version. Several messages in one reply are
+/// refused, too, since the later ones may continue or replace the first.
 ///
 /// # Errors
 /// There is a message, and it has to be refused as a whole.
@@ -131,7 +129,7 @@ fn search(text: &str) -> SearchResult<'_> {
                     found.unfinished |= is_cut(rest, &error);
                     found.broken = Some((rest, error));
                 }
-                // On from the line that cannot be JSON, which may be a fence; never back.
+                // Goes on at the line that cannot be JSON, since it may be a fence, and never back.
                 let before = &text.as_bytes()[..stopped];
                 next = next.max(memrchr(b'\n', before).map_or(0, |at| at + 1));
             }
@@ -155,7 +153,7 @@ fn is_searched<'a>(line: &'a str, open: &mut Option<(&'a str, bool)>) -> bool {
     searched
 }
 
-/// Where on a line the object begins that begins it, apart from white space and the marks of a fence.
+/// Where an object begins on a line, after white space and the marks of a fence at most.
 fn object_in(line: &str) -> Option<usize> {
     let blank = |c: char| c.is_whitespace() || c == '\u{feff}';
     let rest = line.trim_start_matches(blank);
@@ -171,7 +169,7 @@ fn object_in(line: &str) -> Option<usize> {
 /// The JSON value with which a text begins.
 fn first_value(text: &str) -> serde_json::Result<&str> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    // There is none only if there is nothing but white space.
+    // White space alone is no value.
     values.next().map_or(Ok(text), |value| value.map(RawValue::get))
 }
 
@@ -193,12 +191,12 @@ fn is_message(object: &str) -> bool {
 /// Whether broken JSON has the keys of a message.
 fn is_meant(seen: &[u8]) -> bool {
     let has = |part: &str| memmem::find(seen, part.as_bytes()).is_some();
-    // A `message` may be anything's.
+    // Other JSON has messages, too.
     let mut kinds = OPERATION_TYPES.iter().filter(|(_, kind)| *kind != Kind::Message);
     has(OPERATIONS) && (has(VERSION) || kinds.any(|(name, _)| has(&format!("\"{name}\""))))
 }
 
-/// Whether a broken message ends too early: nothing after the error could be its end, `]}` or a string and `}`.
+/// Whether a broken message ends too early: after the error comes neither `]}` nor a string and `}`, which could end it.
 fn is_cut(part: &str, error: &Error) -> bool {
     let rest = &part[part.floor_char_boundary(error_offset(error, part))..];
     let ends_message = |at: usize| rest[..at].trim_end().ends_with([']', '"']);

@@ -1,7 +1,7 @@
 //! Lowers operations as they were sent to the [`Step`]s of all dialects.
 //!
-//! What cannot be carried out is a step, too, so that it is reported in its place: a malformed
-//! operation, one whose path names nothing in a workspace, and those beyond the limit.
+//! An operation that cannot be executed is a step, too, so that it is reported in its place: it is malformed, its path
+//! is not in the workspace, or it exceeds the limit.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ use crate::protocol::{
 };
 use crate::text::visible_line;
 
-/// The ID of a `message` that ends a session if it is the last operation of a reply. This is a
-/// convention within the protocol, which knows no sessions; elsewhere it is a message like others.
+/// The ID of a `message` that ends a session if it is the last operation of a reply. This is a convention: the protocol
+/// has no sessions, and elsewhere it is a message like any other.
 pub const DONE: &str = "done";
 /// The timeout of a `shell` that names none (agent-spaces-protocol, "shell").
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -105,7 +105,7 @@ fn lower(operation: SentOperation, warnings: &mut Vec<Warning>) -> Result<Operat
                     let text = lower_text(&path, content, warnings)?;
                     (TextOrBytes::Text(text), Existing::ReplaceWhole)
                 }
-                // It was decoded once before, when it was validated.
+                // Validation has decoded it before.
                 Encoding::Base64 => {
                     let bytes = Encoding::Base64.decode(&content).unwrap_or_default();
                     (TextOrBytes::Bytes { base64: bytes.into_owned() }, Existing::Replace)
@@ -165,7 +165,7 @@ fn lower_edits(
             let which = if several { format!(" of edits[{n}]") } else { String::new() };
             fence::refuse_around_part(&old, &new, &format_args!("newContent{which}"))?;
         }
-        // Inside a line a sign is a part of it.
+        // Within a line, a sign is part of the text.
         if is_code && !is_patch && (old.contains('\n') || new.contains('\n')) {
             warnings.extend(diff::check_replacement(&old, &new, &"newContent")?);
         }

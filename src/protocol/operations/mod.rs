@@ -2,11 +2,11 @@
 //! ([`EventsMessage`]), and whether either is valid. Pure.
 //!
 //! A reply goes through `find` (where is the message?), `parse` and `validate` (what is in it?),
-//! and `lower` (message → steps). `events` reports what came of the steps. A malformed operation does
-//! not stop the others; a wrong version does. Every fault names its JSON path and the correct form.
+//! and `lower` (message → steps). `events` reports the outcomes. A malformed operation does not stop the others; a wrong
+//! version does. Every fault names its JSON path and the correct form.
 //!
-//! If the texts disagree, agent-spaces-protocol.md wins, and within it the stricter statement; where they are silent,
-//! what usual writers produce is read. docs/operations.md lists the rules that follow. Beside them:
+//! If the specifications disagree, agent-spaces-protocol.md wins, and within it the stricter statement. Where they say
+//! nothing, deaddrop reads what common writers produce. docs/operations.md lists the rules that follow. In addition:
 //!
 //! - The schema counts characters, the original's `length` UTF-16 units: the latter, of which there are never fewer.
 //! - Examples abbreviate events and write `operationId: null`. Fields are required as in the interfaces, and never null.

@@ -126,8 +126,8 @@ pub fn parse_operations_message(text: &str) -> Result<Vec<Value>, SchemaFaults> 
 /// Reads and validates a whole events message.
 ///
 /// # Errors
-/// Everything that is wrong with it and its events. What the interfaces mark with `?` may be left out,
-/// but not be null; unknown fields are ignored.
+/// All its faults and those of its events. Fields that the interfaces mark with `?` may be left out but not be null;
+/// unknown fields are ignored.
 pub fn parse_events_message(text: &str) -> Result<EventsMessage, SchemaFaults> {
     let name = "EventsMessage";
     let fault = |problem| SchemaFaults::one("$", problem, form(name, &[]));
@@ -152,7 +152,7 @@ pub fn parse_events_message(text: &str) -> Result<EventsMessage, SchemaFaults> {
 pub fn parse_approval(text: &str) -> Result<Approval, SchemaFaults> {
     let fault = |problem| SchemaFaults::one("$", problem, form("ApprovalMessage", &[]));
     let mut value = whole_value(text).map_err(fault)?;
-    // A text that says two things says nothing.
+    // If both are there, the `approval` counts.
     let is_said = value["type"] == "userMessage" && value.get("approval").is_none();
     let definition = if is_said { "UserMessage" } else { "ApprovalMessage" };
     let mut faults = SchemaFaults::default();
@@ -177,13 +177,13 @@ pub(super) fn validated(
     faults.or(value)
 }
 
-/// The event that the value at `path` is, if it could be read.
+/// The value at `path` as an event, if it could be read.
 pub(super) fn event_of(value: Result<Value, String>, path: &str) -> Result<Event, SchemaFaults> {
     let fault = |error: Error| SchemaFaults::one(path, error.to_string(), form("Event", &[]));
     Event::deserialize(validated("Event", value, path)?).map_err(fault)
 }
 
-/// Reads the value that a text is.
+/// Reads a text as one JSON value.
 pub(super) fn whole_value(text: &str) -> Result<Value, String> {
     value_of(without_bom(text), &mut Lines::of(text))
 }
@@ -197,8 +197,7 @@ pub(super) fn without_bom(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Validates what is around the operations of a message, and returns the text of their list. Other
-/// fields are not read.
+/// Validates the fields of a message except its operations, and returns the text of their list. Unknown fields are not read.
 fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut SchemaFaults) -> &'a str {
     const NONE: &str = "[]";
     let text = without_bom(text);
@@ -247,7 +246,7 @@ pub(super) fn elements<'a>(list: &'a str, each: impl FnMut(usize, &'a str)) -> u
         }
     }
     let mut count = 0;
-    // What is no list has no elements.
+    // If it is not a list, it has no elements.
     let _ = serde_json::Deserializer::from_str(list).deserialize_seq(Each(&mut count, each));
     count
 }

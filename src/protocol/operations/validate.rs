@@ -17,7 +17,7 @@ use crate::text::{count, nearest};
 const PATH_LIMIT: usize = 255;
 /// The maximum size of a new file, in bytes once it is decoded.
 pub const CONTENT_LIMIT: usize = 10 << 20;
-/// The maximum number of edits or of environment variables, since a fault of each takes memory.
+/// The most edits or environment variables: each may have a fault, which takes memory.
 const ELEMENTS_LIMIT: usize = 100_000;
 /// The number of faults that are kept of one message; the rest is counted.
 const FAULT_LIMIT: usize = 100;
@@ -32,7 +32,7 @@ const MISSING: &str = "it is missing";
 struct Words {
     /// The correct forms of definitions and fields, in the order in which faults are reported.
     forms: Vec<(String, String)>,
-    /// What `serde_json` says of a text, by a part of it, in plain words.
+    /// Plain words for the messages of `serde_json`, by a part of the message.
     json_problems: Vec<(String, String)>,
 }
 
@@ -57,8 +57,8 @@ impl fmt::Display for SchemaFault {
     }
 }
 
-/// Everything that is wrong with a message, in its order; never empty when it is an error. Each fault is
-/// printed on a line of its own. At most 100 are kept, and the rest is counted.
+/// The faults of a message, in order; never empty as an error. Each is printed on its own line. At most 100 are kept,
+/// and the rest are counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SchemaFaults {
     kept: Vec<SchemaFault>,
@@ -122,9 +122,8 @@ impl fmt::Display for SchemaFaults {
 
 impl std::error::Error for SchemaFaults {}
 
-/// What is wrong with a path, by the letter of agent-spaces-protocol, "Path Validation": `a..b` is refused,
-/// too. Whether it names a file is known when the operation is tried: the empty path and `C:\x` pass here
-/// and are refused there (see [`RelPath`](crate::protocol::RelPath)).
+/// What is wrong with a path according to agent-spaces-protocol, "Path Validation", which also refuses `a..b`. The empty
+/// path and `C:\x` pass here, and are refused when the operation is tried (see [`RelPath`](crate::protocol::RelPath)).
 pub(super) fn path_problem(path: &str) -> Option<&'static str> {
     let problems = [
         (path.starts_with('/'), "the path is absolute"),
@@ -250,7 +249,7 @@ fn child(path: &str, key: &str) -> String {
     }
 }
 
-/// Adds what its schema finds wrong with a value: the keys and numbers that lead to a part of it, and the problem there.
+/// Adds the problems that its schema finds in a value, each with the keys and numbers that lead to the place.
 fn schema_problems(error: &ValidationError, value: &Value, found: &mut Vec<(Vec<String>, String)>) {
     if !error.causes.is_empty() {
         return error.causes.iter().for_each(|cause| schema_problems(cause, value, found));
@@ -288,7 +287,7 @@ fn schema_problems(error: &ValidationError, value: &Value, found: &mut Vec<(Vec<
     found.push((keys, problem));
 }
 
-/// What is wrong with a field of an object that its schema cannot express.
+/// The problem of a field for which a schema has no rule.
 fn problem_beyond_schema(name: &str, field: &str, schema: &Value, value: &Value) -> Option<String> {
     let text = value[field].as_str()?;
     let limit = schema["maxLength"].as_u64().and_then(|limit| usize::try_from(limit).ok());
@@ -313,8 +312,7 @@ fn content_problem(name: &str, content: &str, encoding: &Value) -> Option<String
     }
 }
 
-/// The correct form of the place to which the keys lead in a value of this definition: that of the place
-/// itself, or of what it is in.
+/// The correct form of the place to which the keys lead in a value of this definition, or of what contains it.
 pub(super) fn form(name: &str, keys: &[&str]) -> &'static str {
     let known = (0..=keys.len()).rev().find_map(|n| WORDS.forms.get(rank(name, &keys[..n])));
     known.map_or("", |(_, form)| form)
@@ -333,7 +331,7 @@ fn place(name: &str, keys: &[String]) -> Vec<usize> {
     places
 }
 
-/// The place in `WORDS`, a definition's own form before the general one; behind all if it is not there.
+/// The position in `WORDS` of a definition's own form, or else of the general one; the end if there is neither.
 fn rank(name: &str, keys: &[&str]) -> usize {
     let field = keys.join(".");
     let own = if keys.is_empty() { name.to_owned() } else { format!("{name}.{field}") };
@@ -341,7 +339,7 @@ fn rank(name: &str, keys: &[&str]) -> usize {
     place.unwrap_or(WORDS.forms.len())
 }
 
-/// What `serde_json` says of a text, in plain words.
+/// A message of `serde_json` in plain words.
 pub(super) fn in_plain_words(said: &str) -> &str {
     let mut problems = WORDS.json_problems.iter();
     problems.find(|(words, _)| said.contains(words)).map_or(said, |(_, plain)| plain)
