@@ -1,10 +1,10 @@
-// What is set, and how the project and this machine are.
+// The views of the settings, and of what doctor finds.
 
 import { call } from './api.js';
 import { fill, h } from './dom.js';
 import { tag } from './steps.js';
 
-/** A view of a request's answers, read when it is shown. */
+/** A view of the answers to a request, which is sent when the view is shown. */
 function listView(title, told, name, draw) {
   const body = h('div', {}, h('p', { class: 'muted' }, 'One moment …'));
   const element = h('div', {}, h('header', { class: 'head' }, h('h1', { tabindex: '-1' }, title)), h('section', { class: 'card', 'aria-label': title }, h('p', { class: 'muted' }, told), body));
@@ -27,6 +27,6 @@ export const settingsView = () => listView('Settings', ['They can be changed wit
       h('th', { scope: 'row' }, h('code', {}, name), h('small', {}, about)), h('td', {}, h('code', {}, shown(value))),
       h('td', {}, source === 'default' ? 'default' : origin, !allowed && tag('asks', 'needs consent')))))));
 
-export const doctorView = () => listView('Doctor', ['What ', h('code', {}, 'deaddrop doctor'), ' finds in the project and on this machine.'], 'doctor', (findings) =>
+export const doctorView = () => listView('Doctor', ['What ', h('code', {}, 'deaddrop doctor'), ' finds about the project and this machine.'], 'doctor', (findings) =>
   h('ul', { class: 'steps findings' }, findings.map(({ what, well, fault, told }) => h('li', {}, h('div', { class: 'step' },
     tag(well ? 'done' : fault ? 'failed' : '', well ? 'ok' : fault ? 'fault' : 'note'), h('b', {}, what), h('span', { class: 'summary' }, told))))));

@@ -14,7 +14,7 @@ export class CallError extends Error {
   }
 }
 
-/** Takes the token out of the address, where it would be seen and kept in the history. Whether there was one. */
+/** Removes the token from the address, where it would stay in the history. Returns whether there was one. */
 export function takeToken() {
   const given = /^#token=([0-9a-f]+)$/.exec(location.hash);
   if (!given) return false;
@@ -25,10 +25,10 @@ export function takeToken() {
 
 const headers = () => ({ Authorization: `Bearer ${sessionStorage.getItem(KEY) ?? ''}` });
 
-/** Whether deaddrop was started anew since: the token, or the name of the page, is another one. */
+/** Whether deaddrop was restarted, so that the token or the name of the page is another one. */
 const isOfAnotherStart = ({ status }) => status === 401 || status === 421;
 
-/** Asks deaddrop; gives the list of objects that it answers with. */
+/** Sends a request. Returns the list of objects in the answer. */
 export async function call(name, body = {}) {
   let response;
   try {
@@ -42,10 +42,10 @@ export async function call(name, body = {}) {
   throw new CallError(answer.error.code, answer.error.message);
 }
 
-/** The same for requests that are answered with one object. */
+/** Like `call`, for requests whose answer is one object. */
 export const one = async (name, body) => (await call(name, body))[0];
 
-/** Receives events until the token is not valid any more. A lost connection is tried again, less and less often. */
+/** Receives events until the token becomes invalid. A lost connection is tried again, less and less often. */
 export async function listen(onEvent, onState) {
   for (let wait = FIRST_WAIT; ; wait = Math.min(wait * 2, LONGEST_WAIT)) {
     const abort = new AbortController();
@@ -61,7 +61,7 @@ export async function listen(onEvent, onState) {
         await read(response.body.getReader(), abort, onEvent);
       }
     } catch {
-      // It is said below, and tried again.
+      // Reported below, and tried again.
     }
     abort.abort();
     onState('lost');

@@ -1,4 +1,4 @@
-// The page: which view is shown, the list of sessions, the turn that runs, and the connection.
+// The page: the view, the list of sessions, the running turn, and the connection.
 
 import { doctorView, settingsView } from './about.js';
 import { call, listen, takeToken } from './api.js';
@@ -20,7 +20,7 @@ const app = {
   carried: null,
   go: (hash) => { location.hash = hash; },
   reload: () => reload(),
-  /** Waits for what begins or continues a turn, shows what came of it, and says so. */
+  /** Waits for an action that begins or continues a turn, then shows and announces the result. */
   async turn(act) {
     const hadFocus = document.activeElement.closest('#view') || document.activeElement === document.body;
     clearNotices();
@@ -57,7 +57,7 @@ const reload = oneAtATime(async () => {
 const reloadSoon = later(80, reload);
 
 function drawSessions() {
-  // A link that is drawn anew while it is pressed would not be followed.
+  // A link that is replaced while it is pressed is not followed.
   const now = JSON.stringify([sessions, location.hash, Math.floor(Date.now() / 60_000)]);
   if (now === shownList) return;
   shownList = now;
@@ -73,7 +73,7 @@ function drawSessions() {
 
 const VIEWS = { '#/new': newView, '#/settings': settingsView, '#/doctor': doctorView };
 
-/** Shows the view of the address. What was typed for a session or a task stays. */
+/** Shows the view of the address. Text that was typed for a session or a task stays. */
 async function route() {
   if (takeToken()) return connect();
   if (location.hash === '#main') {
@@ -125,7 +125,7 @@ function endTurn() {
   drawTurn();
 }
 
-/** What an event of deaddrop changes here. */
+/** Handles an event of deaddrop. */
 function heard(event) {
   const begun = () => {
     turn ??= { reply: event.reply, steps: [], done: 0, output: '', running: null };
@@ -178,7 +178,7 @@ function connection(state) {
 }
 
 function unauthorized() {
-  // It cannot go along to another address.
+  // Another address cannot take this text over.
   const typed = [...byId('view').querySelectorAll('textarea')].map(({ value }) => value).filter((text) => text.trim());
   document.body.dataset.connection = 'lost';
   fill(byId('connection'), 'not connected');
@@ -188,7 +188,7 @@ function unauthorized() {
   clearNotices();
   fill(byId('view'), h('section', { class: 'card', 'aria-labelledby': 'closed-title' }, h('h1', { id: 'closed-title', tabindex: '-1' }, 'This page is not connected'),
     h('p', {}, 'Each start of ', h('code', {}, 'deaddrop serve'), ' has another address. Open the one that it printed last; it ends in ', h('code', {}, '#token=…'), '. You can paste it into the address bar of this tab.'),
-    typed.length > 0 && h('p', {}, 'What you typed here, to take it along:'), typed.map((text) => quoted(text, 'What you typed'))));
+    typed.length > 0 && h('p', {}, 'What you typed here, so that you can copy it:'), typed.map((text) => quoted(text, 'What you typed'))));
   byId('closed-title').focus();
 }
 
@@ -237,7 +237,7 @@ async function start() {
   await connect();
 }
 
-/** Loads all there is, and listens to what happens from now on. */
+/** Loads everything, then listens for events. */
 async function connect() {
   try {
     const [settings] = await Promise.all([call('config'), call('status').then((all) => { sessions = all; })]);

@@ -1,4 +1,4 @@
-// Unified diffs as tables, with colours of syntax and of what changed within a line.
+// Unified diffs as tables, with colours for syntax and for changes within a line.
 
 import { button, h, visible } from './dom.js';
 
@@ -17,7 +17,7 @@ const KEYWORDS = new Set(('abstract and as assert async await bool boolean break
 const DOUBLE = String.raw`"(?:\\.|[^"\\])*"?`;
 const SINGLE = String.raw`'(?:\\.|[^'\\])*'?`;
 const BACK = '`(?:\\\\.|[^`\\\\])*`?';
-// A lifetime of Rust is no string.
+// A lifetime in Rust is not a string.
 const CHARACTER = String.raw`'(?:\\[^']+|[^'\\])'`;
 const SLASHES = String.raw`\/\/.*|\/\*.*?(?:\*\/|$)`;
 
@@ -30,7 +30,7 @@ const FAMILIES = [
   [/\.(html?|svg|vue|xml)$/i, '<!--.*?(?:-->|$)', [DOUBLE, SINGLE]],
 ].map(([names, comment, strings]) => [names, new RegExp(`(?<comment>${comment})|(?<string>${strings.join('|')})|(?<number>\\b\\d[\\w.]*)|(?<word>[A-Za-z_]\\w*)`, 'g')]);
 
-// What the head of the file says already; other modes than that of most files are news.
+// Lines that the file's heading repeats. Unusual modes are shown.
 const NO_NEWS = /^(diff --git|index|---|\+\+\+) |^(new|deleted) file mode 100644$/;
 const OPENS = /\/\*(?!.*\*\/)/;
 
@@ -58,7 +58,7 @@ function tokens(line, syntax, side) {
   return found;
 }
 
-/** A line in colours; what is in the range is what changed in it. */
+/** A line in colours. The range is the part that changed. */
 function painted(line, syntax, side, [begin, end] = [0, 0]) {
   let at = 0;
   return tokens(line, syntax, side).flatMap(([kind, text]) => {
@@ -74,7 +74,7 @@ function painted(line, syntax, side, [begin, end] = [0, 0]) {
   });
 }
 
-/** Where two lines differ, as a range of each; nothing if they have little in common. */
+/** Where two lines differ, as a range of each; undefined if they have little in common. */
 function difference(before, after) {
   const most = Math.min(before.length, after.length);
   let start = 0;
@@ -85,7 +85,7 @@ function difference(before, after) {
   return [[start, before.length - end], [start, after.length - end]];
 }
 
-/** The rows of a diff: `same`, `add`, `del`, `hunk`, and `note` for what is no line of the file. */
+/** The rows of a diff: `same`, `add`, `del`, `hunk`, and `note` for others. */
 export function rows(diff) {
   const found = [];
   let [old, now, oldLeft, nowLeft] = [0, 0, 0, 0];
@@ -198,8 +198,8 @@ function file({ path, change, diff }, place, isOpen) {
       h('span', { class: 'counts' }, h('span', { class: 'plus' }, `+${added}`), ' ', h('span', { class: 'minus' }, `−${deleted}`))), body);
 }
 
-/** All files, `{ path, change, diff, before }` each; `before` is the step that follows the change, if one could use it. Long ones
- * are closed at first. */
+/** All files, `{ path, change, diff, before }` each; `before` is the step that follows the change, if it may use it. Long
+ * ones are closed at first. */
 export function files(all) {
   const hasPlaces = all.some(({ before }) => Number.isInteger(before));
   const place = ({ before }) => (Number.isInteger(before) ? `before step ${before}` : hasPlaces && 'at the end');

@@ -1,7 +1,7 @@
-// The only place where elements are made. Text is inserted as text, never as markup, and what
-// cannot be seen in it is shown as a mark.
+// The only place where elements are created. Text is inserted as text, never as markup, and invisible characters in it are
+// shown as marks.
 
-// As deaddrop's own `visible`: controls, what reorders text, and what has no picture.
+// The same as in `visible` of deaddrop: controls, characters that reorder text, and invisible ones.
 const HAZARD = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 
 // How long a note stays. Errors stay until they are dismissed.
@@ -9,7 +9,7 @@ const NOTE = 8_000;
 // How long something is shown before it can be decided on.
 const LOOK = 700;
 
-/** An element with attributes (functions listen to events) and children (texts, elements, lists; null is nothing). */
+/** An element with attributes (functions are listeners) and children (texts, elements, lists; null is skipped). */
 export function h(name, attributes, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes ?? {})) {
@@ -30,7 +30,7 @@ function nodes(children) {
     .flatMap((child) => (child instanceof Node ? child : visible(String(child))));
 }
 
-/** A text as nodes, in which each character that cannot be seen is a mark. */
+/** A text as nodes, with a mark for each invisible character. */
 export function visible(text) {
   const plain = text.replaceAll('\r\n', '\n');
   const found = [];
@@ -49,8 +49,8 @@ export function visible(text) {
   return found.filter((part) => part !== '');
 }
 
-/** Replaces the children of an element. The focus and the caret stay where an element of the same id is; where there is
- * none any more, the focus stays in this element, so that whoever uses a keyboard goes on from there. */
+/** Replaces the children of an element. The focus and the caret stay on an element with the same id. If there is none, the
+ * focus moves to this element, so that keyboard users continue from there. */
 export function fill(parent, ...children) {
   const focused = parent.contains(document.activeElement) ? document.activeElement : null;
   parent.replaceChildren(...nodes(children));
@@ -61,8 +61,8 @@ export function fill(parent, ...children) {
   if (Number.isInteger(focused.selectionStart) && now.setSelectionRange) now.setSelectionRange(focused.selectionStart, focused.selectionStart);
 }
 
-/** A button; while what it does takes its time, it cannot be pressed again. `decides` is the content, as a text, that
- * it decides on: it acts only on input that begins after this content was shown for a while. */
+/** A button. It cannot be pressed again until its action is done. `decides` is a text of the content that it decides on: it
+ * acts only on input that begins after this content was visible for a while. */
 export function button(label, act, { decides, ...attributes } = {}) {
   const press = async (event) => {
     const pressed = event.currentTarget;
@@ -83,7 +83,7 @@ export function button(label, act, { decides, ...attributes } = {}) {
   return made;
 }
 
-// What each button decides on, and since when each content on the page has been seen for long enough.
+// What each button decides on, and since when each content on the page has been visible for long enough.
 const contents = new WeakMap();
 let looks = new Map();
 
@@ -98,7 +98,7 @@ function look() {
   return begun;
 }
 
-/** Enables what decides on a content that was shown for long enough. A content that is not shown any more is forgotten. */
+/** Enables buttons that decide on content that was visible for long enough. Content that has disappeared is forgotten. */
 function watch() {
   const shown = new Map();
   for (const one of document.querySelectorAll('[data-decides]')) {
@@ -120,22 +120,22 @@ new MutationObserver(watch).observe(document, { subtree: true, childList: true, 
 addEventListener('focus', lookAnew);
 document.addEventListener('visibilitychange', lookAnew);
 
-// When the newest press of the pointer began, and that of a key which is still held.
+// When the last press of the pointer began, and that of a key that is still held.
 let [pointed, keyed] = [0, null];
 addEventListener('pointerdown', (event) => { pointed = event.timeStamp; }, true);
 addEventListener('keydown', (event) => { keyed = event.repeat ? keyed ?? 0 : event.timeStamp; }, true);
 // The space bar clicks after this event.
 addEventListener('keyup', () => setTimeout(() => { keyed = null; }), true);
 
-/** When the input began that led to a click. Screen readers click without a pointer or a key. */
+/** When the input that led to a click began. Screen readers click without a pointer or a key. */
 const began = (click) => (click.detail > 0 ? pointed : keyed ?? click.timeStamp);
 
-/** Says something, also to screen readers. */
+/** Shows a note, and announces it to screen readers. */
 export function tell(text) {
   notice('notices', 'note', text);
 }
 
-/** Says what went wrong. */
+/** Shows an error. */
 export function fail(error) {
   if (error?.code !== 'unauthorized') notice('errors', 'error', error?.message ?? String(error));
 }
@@ -155,7 +155,7 @@ function notice(id, kind, text) {
   if (kind === 'note') setTimeout(() => made.contains(document.activeElement) || made.remove(), NOTE);
 }
 
-/** Asks in a dialog; `act` gets the form, and the dialog stays open with the error if it fails. */
+/** Asks in a dialog. `act` gets the form; if it fails, the dialog stays open and shows the error. */
 export function ask({ title, body, label, danger, act, failed }) {
   const problem = h('div', { role: 'alert' });
   const submit = h('button', { type: 'submit', class: danger ? 'danger' : 'primary' }, label);
@@ -181,7 +181,7 @@ export function ask({ title, body, label, danger, act, failed }) {
 /** `3 files`, `1 file`. */
 export const count = (n, thing) => `${n.toLocaleString('en')} ${thing}${n === 1 ? '' : 's'}`;
 
-/** About how long ago a time was, with the time itself as its title. */
+/** Roughly how long ago a time was, with the time itself as its title. */
 export function when(time) {
   const then = new Date(time);
   const minutes = Math.round((Date.now() - then) / 60_000);
@@ -190,7 +190,7 @@ export function when(time) {
   return h('time', { datetime: time, title: then.toLocaleString() }, told);
 }
 
-/** Calls something once, a while after it was last asked for. */
+/** Debounces a function: calls it once, a while after the last request. */
 export function later(milliseconds, act) {
   let timer;
   return (...given) => {
@@ -199,7 +199,7 @@ export function later(milliseconds, act) {
   };
 }
 
-/** Calls something before the next frame is drawn, once, however often it is asked for. */
+/** Calls a function at most once a frame, before it is drawn. */
 export function perFrame(act) {
   let isDue = false;
   return () => {
@@ -212,7 +212,7 @@ export function perFrame(act) {
   };
 }
 
-/** Calls something one at a time. Who asks meanwhile gets what comes of one more call: so the last answer is the newest. */
+/** Runs at most one call at a time. Requests made meanwhile share one further call, so that its answer is the newest. */
 export function oneAtATime(act) {
   let [running, next] = [null, null];
   return function call() {

@@ -31,7 +31,7 @@ export function newView(app) {
 
   async function preview() {
     const mine = (asked += 1);
-    if (task.value.trim() === '') return fill(shown, h('p', { class: 'muted' }, 'Write the task, and the files that the model will see at once appear here.'));
+    if (task.value.trim() === '') return fill(shown, h('p', { class: 'muted' }, 'Write the task. The files that the model will see first appear here.'));
     if (shown.querySelector('ul') === null) fill(shown, h('p', { class: 'muted' }, 'Looking for the files that the task needs …'));
     try {
       const first = await one('preview', body());
@@ -55,7 +55,7 @@ export function newView(app) {
     };
     const list = (title, kind, paths, isIn) => paths.length > 0 && h('div', {}, h('h3', {}, title), h('ul', { class: 'paths' }, paths.map((path, n) => item(path, isIn, n, kind))));
     fill(shown, h('p', { class: 'muted' }, told), list('Shown', 'shown', first.shown, true), list('Only outlined', 'outlined', first.outlined, false),
-      list('Left out by you', 'out', [...removed].filter((path) => !first.shown.includes(path) && !first.outlined.includes(path)), false),
+      list('Excluded by you', 'out', [...removed].filter((path) => !first.shown.includes(path) && !first.outlined.includes(path)), false),
       h('details', {}, h('summary', {}, 'Show the first outbox'), h('pre', { class: 'quoted', tabindex: '0', role: 'group', 'aria-label': 'The first outbox' }, first.text)));
   }
 
@@ -74,6 +74,6 @@ export function newView(app) {
         h('label', { class: 'check' }, bare, 'Show no contents at first'),
         h('label', { class: 'field' }, 'Policy', policy), h('label', { class: 'field' }, 'The model answers in', dialect)),
       h('p', { class: 'actions' }, button('Begin', begin, { class: 'primary', id: 'begin', title: 'Ctrl+Enter' }))),
-    h('section', { class: 'card', 'aria-labelledby': 'shown-title' }, h('h2', { id: 'shown-title' }, 'What the model will see at first'), said, shown)));
+    h('section', { class: 'card', 'aria-labelledby': 'shown-title' }, h('h2', { id: 'shown-title' }, 'What the model will see first'), said, shown)));
   return { element, update: preview, enter: () => document.getElementById('begin').click() };
 }

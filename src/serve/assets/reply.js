@@ -7,13 +7,13 @@ import { mark, notes, quoted, tag } from './steps.js';
 
 const LONGEST = 8 << 20;
 const CHANGED = 'The files have changed since you looked. This is what the reply would do now.';
-// What executes a reply that is held for this reason.
-const ALL_THE_SAME = { 'duplicate-reply': 'again', 'outdated-reply': 'force', 'unknown-outbox': 'force', 'wrong-key': 'force', 'unreadable-reply': 'force' };
+// The option that executes a reply held for this reason.
+const ANYWAY = { 'duplicate-reply': 'again', 'outdated-reply': 'force', 'unknown-outbox': 'force', 'wrong-key': 'force', 'unreadable-reply': 'force' };
 
-/** The card for the reply to a session. What was typed stays while other sessions are looked at. */
+/** The card for the reply to a session. The text in it stays while other sessions are shown. */
 export function replyCard(app, session) {
-  // Only what was seen is executed: `seen` is the text, and the state of the files that was shown for it. `leftOutThen` is
-  // the selection that the preview is for.
+  // Only what was shown is executed: `seen` is the text and the state of the files in the preview, and `leftOutThen` its
+  // selection of steps.
   const state = { checked: null, seen: null, leftOut: new Map(), leftOutThen: '', anyway: false, asked: 0 };
   const box = h('textarea', { id: 'reply', rows: '7', spellcheck: 'false', autocomplete: 'off', placeholder: 'Paste the reply anywhere on this page, or drop a file', oninput: () => changed() });
   const preview = h('div', { id: 'preview' });
@@ -78,7 +78,7 @@ export function replyCard(app, session) {
       show();
       document.getElementById('preview-title').focus();
     };
-    const way = checked.held && ALL_THE_SAME[checked.heldCode];
+    const way = checked.held && ANYWAY[checked.heldCode];
     const anyway = h('input', { type: 'checkbox', id: 'anyway', checked: state.anyway, onchange: () => { state.anyway = anyway.checked; show(); } });
     const [, other] = (checked.heldCode === 'other-session' && /\[REPLY [^\]]*session="([\w-]+)"/.exec(box.value)) || [];
     const move = () => {
@@ -93,8 +93,8 @@ export function replyCard(app, session) {
           { class: 'primary', id: 'run', title: 'Enter, or Ctrl+Enter in the box', ...(ready() ? { decides } : { 'aria-disabled': 'true' }) })),
       hasChanged() && h('div', { class: 'notice warn' }, h('p', {}, CHANGED), h('p', {}, button('I have looked', looked, { decides, id: 'looked' }))),
       checked.held && h('div', { class: 'notice warn' }, h('p', {}, `Held: ${checked.held.replace(/; `apply --\w+` executes it$/, '')}`),
-        other && h('p', {}, button(`Take it to session ${other}`, move)),
-        way && h('label', { class: 'check' }, anyway, 'Execute it all the same')),
+        other && h('p', {}, button(`Move it to session ${other}`, move)),
+        way && h('label', { class: 'check' }, anyway, 'Execute it anyway')),
       checked.endsEarly && h('p', { class: 'notice warn' }, 'The reply ends within a block. It was probably cut off: copy all of it.'),
       checked.withheld.map((sentence) => h('p', { class: 'notice warn' }, `Would be ${sentence}`)),
       h('div', { class: 'both' }, h('ol', { class: 'steps choose', 'aria-label': 'Steps' }, commands.map((step, n) => choice(step, n + 1))),
@@ -120,10 +120,10 @@ export function replyCard(app, session) {
   }
 
   const hasChanged = () => state.checked.state !== state.seen.files;
-  const ready = () => !hasChanged() && state.leftOutThen === numbersLeftOut() && (!state.checked.held || (state.anyway && ALL_THE_SAME[state.checked.heldCode]));
+  const ready = () => !hasChanged() && state.leftOutThen === numbersLeftOut() && (!state.checked.held || (state.anyway && ANYWAY[state.checked.heldCode]));
 
   async function run() {
-    const way = state.checked.held && ALL_THE_SAME[state.checked.heldCode];
+    const way = state.checked.held && ANYWAY[state.checked.heldCode];
     const body = { session, text: box.value, state: state.seen.files, leaveOut: leaveOut(), again: way === 'again', force: way === 'force' };
     try {
       const done = await app.turn(() => one('apply', body));
@@ -150,7 +150,7 @@ export function replyCard(app, session) {
 
   async function drop(file) {
     if (!file) return;
-    if (file.size > LONGEST) fail(new Error(`${file.name} is larger than 8 MiB, so it is hardly a reply.`));
+    if (file.size > LONGEST) fail(new Error(`${file.name} is larger than 8 MiB, which is too large for a reply.`));
     else await take(await file.text());
   }
 

@@ -1,4 +1,4 @@
-// One session: its newest outbox, the reply, what the last one did, and the turns before.
+// One session: its newest outbox, the reply, the results of the last reply, and the earlier turns.
 
 import { call, one } from './api.js';
 import { files } from './diff.js';
@@ -6,7 +6,7 @@ import { ask, button, count, fail, fill, h, oneAtATime, tell, when } from './dom
 import { replyCard } from './reply.js';
 import { question, results, tag } from './steps.js';
 
-/** Copies a text. Pages that are not local may not use the clipboard, but may copy what is selected. */
+/** Copies a text. A page that is not local cannot use the clipboard, but can copy a selection. */
 async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
@@ -21,7 +21,7 @@ async function copy(text, what) {
   tell(`${what} is copied. Paste it into the chat.`);
 }
 
-/** The card of the newest outbox, read anew when it has changed. */
+/** The card of the newest outbox, loaded again when it has changed. */
 function outboxCard(app) {
   const body = h('div', {});
   const card = h('section', { class: 'card outbox', 'aria-labelledby': 'outbox-title' }, body);
@@ -73,11 +73,11 @@ function outboxCard(app) {
   };
 }
 
-/** What turns changed, as files. */
+/** The files that turns changed. */
 async function changes(session, turns) {
   const all = await call('diff', { session, turns: `${turns}` });
   const word = ({ before, after }) => (before === null ? 'created' : after === null ? 'deleted' : 'changed');
-  if (all.length === 0) return h('p', { class: 'muted' }, 'It changed no file that is kept.');
+  if (all.length === 0) return h('p', { class: 'muted' }, 'It changed no files, or only files that are not kept.');
   return files(all.map((one) => ({ path: one.path, change: word(one), diff: one.diff })));
 }
 
@@ -101,7 +101,7 @@ function turnRow(session, entry) {
     h('p', { class: 'muted' }, 'Reply: ', reply), body));
 }
 
-/** What confines the commands: the first sentence, and the rest where it is asked for. */
+/** The sandbox of the commands: its first sentence, and the rest on request. */
 function confined(sandbox) {
   const [first, ...rest] = sandbox.split(/(?<=[.;]) /);
   if (rest.length === 0) return h('span', {}, `sandbox: ${first}`);

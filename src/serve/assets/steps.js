@@ -1,4 +1,4 @@
-// What steps of a reply would do, did, or wait for.
+// The steps of a reply: planned, done, or waiting for a decision.
 
 import { one } from './api.js';
 import { files } from './diff.js';
@@ -6,7 +6,7 @@ import { button, count, fill, h, tell } from './dom.js';
 
 const REFUSED = /^(denied|rejected|own-state|path-)/;
 
-/** What became of a step, as a class and a word. */
+/** The outcome of a step, as a class and a word. */
 export function mark({ success, code, mark }) {
   if (success) return ['done', 'done'];
   return mark === 'refused' || REFUSED.test(code ?? '') ? ['refused', 'refused'] : ['failed', 'failed'];
@@ -14,10 +14,10 @@ export function mark({ success, code, mark }) {
 
 export const tag = (kind, text) => h('span', { class: `tag ${kind}` }, text);
 
-/** A text of a program or a model, as it is. Long ones can be scrolled, also by the keyboard. */
+/** The exact text of a program or a model. A long one can be scrolled, also with the keyboard. */
 export const quoted = (text, label) => h('pre', { class: 'quoted', tabindex: '0', role: 'group', 'aria-label': label }, text);
 
-/** What a step says of itself: the warnings, and what it printed. */
+/** The warnings of a step, and its output. */
 export function notes({ warnings, output, success, command }) {
   const printed = output && h('details', { class: 'output', open: !success || command === 'MESSAGE' || output.length < 400 },
     h('summary', {}, command === 'MESSAGE' ? 'The message' : 'Output'), quoted(output, 'Output'));
@@ -38,7 +38,7 @@ const TOUCHES = {
   repository: 'the repository, so that git can write to it',
 };
 
-/** What a session waits for, with all that a decision needs. */
+/** The question that a session waits for, with everything that a decision needs. */
 export function question(app, session) {
   const { waiting } = session;
   const decides = JSON.stringify([session.session, waiting]);
@@ -62,24 +62,24 @@ export function question(app, session) {
     waiting.files?.length > 0 && files(waiting.files),
     h('div', { class: 'decide' },
       h('p', { class: 'actions' }, button('Yes, do it', decide('approve', () => ({})), { decides, class: 'primary', id: 'approve' }),
-        waiting.always && button('Always', decide('approve', () => ({ always: true })), { decides, id: 'always', title: 'Do it, and do not ask about this very command again' })),
+        waiting.always && button('Always', decide('approve', () => ({ always: true })), { decides, id: 'always', title: 'Do it, and never ask about exactly this command again' })),
       h('label', { class: 'field' }, 'Why not (optional)', reason),
       h('p', { class: 'actions' }, button('No', deny(false), { decides, class: 'danger', id: 'deny' }),
         button('No to the rest, too', deny(true), { decides, id: 'deny-rest', title: 'Deny everything else of this reply that needs approval' }))));
 }
 
-/** How many steps of the turn that runs are listed. */
+/** How many steps of the running turn are listed. */
 export const LISTED = 30;
 
-/** The turn that runs: its last steps, what the running command writes, and a way to stop it. */
+/** The running turn: its last steps, the output of the running command, and a button to stop it. */
 export function live(app) {
   const stop = async () => {
     await app.call('stop');
-    tell('Stopping. What was not begun is not executed, and the model is told.');
+    tell('Stopping. Steps that have not begun are not executed; the next outbox says so.');
   };
   const [link, told, list] = [h('a', {}), h('span', { class: 'muted' }), h('ol', { class: 'steps' })];
   const written = h('pre', { class: 'quoted tail', id: 'live-output', tabindex: '0', role: 'group', 'aria-label': 'Output of the running command' });
-  // A button that is made anew while it is pressed would not be clicked.
+  // A button that is replaced while it is pressed gets no click.
   const parts = [h('header', {}, h('h2', { id: 'live-title', tabindex: '-1' }, 'Running ', link), told, button('Stop', stop, { class: 'danger', id: 'stop' })), list, written];
   const item = (kind, word, command, what) => h('li', {}, h('div', { class: 'step' }, tag(kind, word), h('code', { class: 'command' }, command), h('span', { class: 'summary' }, what)));
 
