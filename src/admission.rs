@@ -59,7 +59,10 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.why)?;
         let Some(flag) = self.flag else { return Ok(()) };
-        write!(f, ". It was not carried out; `deaddrop apply {flag} FILE` does it")
+        write!(
+            f,
+            ". It was not executed; `deaddrop apply {flag}` with this file executes it anyway"
+        )
     }
 }
 
@@ -207,10 +210,14 @@ fn reject<T>(code: &'static str, why: String) -> Result<T, Refusal> {
 /// Why a reply is most likely a mistake: it was just executed, or answers an outbox that cannot be answered any more.
 fn objection(session: &Session, reply: &ParsedReply, written: Option<i64>) -> Option<Refusal> {
     let is_duplicate = match reply.answers() {
-        Some(answers) => match mismatch(session, answers) {
-            None => answers.sequence < session.sequence && is_last_reply(session, reply.text()),
-            found => return found,
-        },
+        Some(answers)
+            if answers.session == session.id
+                && answers.sequence < session.sequence
+                && is_last_reply(session, reply.text()) =>
+        {
+            true
+        }
+        Some(answers) => return mismatch(session, answers),
         None => is_duplicate(session, reply.text(), written),
     };
     is_duplicate.then(|| Refusal {
@@ -231,18 +238,18 @@ fn mismatch(session: &Session, answers: &ReplyAddress) -> Option<Refusal> {
         }
         _ if session.words_added_to(*sequence).is_some() => {
             key.as_ref().filter(|key| session.words_read(*sequence, key).is_none())?;
-            ("wrong-key", format!("its key is not that of message {sequence} of session {id}"))
+            ("wrong-key", format!("its key is not that of outbox {sequence} of session {id}"))
         }
         Ordering::Less => (
             "outdated-reply",
             format!(
-                "it answers message {sequence} of session {id}, and the newest is {newest}, so it may be based on outdated files"
+                "it answers outbox {sequence} of session {id}, and the newest is {newest}, so it may be based on outdated files"
             ),
         ),
         Ordering::Greater | Ordering::Equal => (
             "unknown-outbox",
             format!(
-                "it says that it answers message {sequence} of session {id}, and the newest is {newest}"
+                "it says that it answers outbox {sequence} of session {id}, and the newest is {newest}"
             ),
         ),
     };

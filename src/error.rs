@@ -50,7 +50,7 @@ impl Error {
     pub fn locked(base: &Path, pid: Option<u32>, serves: bool) -> Self {
         let holder = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
         let (works, advice) = if serves {
-            ("serving", "stop it first, or drop the reply into its inbox")
+            ("serving", "stop it first, or save replies in its inbox")
         } else {
             (
                 "at work in",
@@ -59,6 +59,15 @@ impl Error {
         };
         let message = format!("another deaddrop{holder} is {works} {}; {advice}", base.display());
         Self::new("locked", 4, message)
+    }
+
+    /// The project's folder was moved or removed while deaddrop worked in it.
+    pub fn moved(project: &Path) -> Self {
+        let message = format!(
+            "the project {} was moved or removed; `deaddrop resume` in its new place continues",
+            project.display()
+        );
+        Self::new("project-moved", 1, message)
     }
 
     /// There is no session with that id.
@@ -221,7 +230,7 @@ impl Error {
     pub fn listens(place: impl Into<String>) -> Self {
         let place = place.into();
         let message = format!(
-            "another program already listens on {place}; stop it, or choose another address"
+            "another program already listens on {place}; stop it, or choose another address (port 0: any that is free)"
         );
         Self::new("address-in-use", 1, message)
     }

@@ -23,8 +23,9 @@ const TRIES: u32 = 4;
 pub struct Lock {
     file: File,
     /// The project and the inbox themselves: another sessions folder must not let a second
-    /// writer in.
-    _folders: Vec<File>,
+    /// writer in. None if the system cannot lock folders.
+    project: Option<File>,
+    _inbox: Option<File>,
 }
 
 impl Lock {
@@ -46,22 +47,32 @@ impl Lock {
             }
             Err(TryLockError::Error(e)) => return Err(fail(e)),
         }
-        let mut folders = Vec::new();
-        for folder in [&config.project, &config.inbox] {
+        let lock_folder = |folder| {
             // Some systems cannot lock a folder; then the file has to do.
-            let Ok(folder) = File::open(folder) else { continue };
+            let Ok(folder) = File::open(folder) else { return Ok(None) };
             match try_for(&folder) {
-                Ok(()) => folders.push(folder),
-                Err(TryLockError::WouldBlock) => {
-                    return Err(Error::locked(&config.project, None, false));
-                }
-                Err(TryLockError::Error(_)) => {}
+                Ok(()) => Ok(Some(folder)),
+                Err(TryLockError::WouldBlock) => Err(Error::locked(&config.project, None, false)),
+                Err(TryLockError::Error(_)) => Ok(None),
             }
-        }
+        };
+        let (project, inbox) = (lock_folder(&config.project)?, lock_folder(&config.inbox)?);
         // Only for what another process says about it.
         file.set_len(0).map_err(fail)?;
         write!(file, "{}", std::process::id()).map_err(fail)?;
-        Ok(Self { file, _folders: folders })
+        Ok(Self { file, project, _inbox: inbox })
+    }
+
+    /// Whether the project and its sessions are still where they were when the lock was taken.
+    pub fn is_in_place(&self, config: &Config) -> bool {
+        let id = |found: fs::Metadata| (found.dev(), found.ino());
+        let is_at = |file: &File, path: &Path| {
+            file.metadata()
+                .map(id)
+                .is_ok_and(|id_of| fs::metadata(path).is_ok_and(|at| id(at) == id_of))
+        };
+        is_at(&self.file, &config.sessions.join(".lock"))
+            && self.project.as_ref().is_none_or(|project| is_at(project, &config.project))
     }
 
     /// Tells others that this process now serves the inbox until it is stopped.

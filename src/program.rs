@@ -71,7 +71,7 @@ impl Programs {
         } else {
             vec![std::path::absolute(name)?]
         };
-        let mut refused = io::ErrorKind::NotFound.into();
+        let mut refused = io::Error::new(io::ErrorKind::NotFound, "there is no such program");
         for place in places.iter().filter(|place| place.is_file()) {
             match self.trusted(place) {
                 Ok(program) if access(&program, Access::EXEC_OK).is_ok() => return Ok(program),

@@ -150,6 +150,11 @@ impl Stream {
         self.write(b"\r\x1b[J")
     }
 
+    /// Erases the row above the cursor and everything below it, and leaves the cursor there.
+    pub(crate) fn erase_row_above(self) -> io::Result<()> {
+        self.write(b"\x1b[A\r\x1b[J")
+    }
+
     /// Erases this many columns before the cursor.
     pub(crate) fn erase(self, columns: usize) {
         let _ = self.write("\u{8} \u{8}".repeat(columns).as_bytes());

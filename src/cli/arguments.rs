@@ -38,16 +38,16 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 pub(super) struct Global {
     /// The project folder [default: the nearest one upwards]
-    #[arg(short = 'C', value_name = "DIR", global = true)]
+    #[arg(short = 'C', value_name = "DIR", global = true, display_order = 900)]
     pub(super) project: Option<PathBuf>,
     /// Print results as JSON, one object per line
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     pub(super) json: bool,
-    /// Print only errors and warnings
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    /// Print only results, errors and warnings
+    #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 900)]
     pub(super) quiet: bool,
     /// Print more, such as the output of commands
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 900)]
     pub(super) verbose: bool,
     /// Colours on the terminal
     #[arg(
@@ -57,6 +57,7 @@ pub(super) struct Global {
         default_value = "auto",
         hide_possible_values = true,
         global = true,
+        display_order = 900,
         help = "Use colours: auto, always or never"
     )]
     pub(super) color: ColorChoice,

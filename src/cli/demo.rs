@@ -5,12 +5,11 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::json;
 
+use super::prompt::Prompt;
 use super::{EXIT_WAITS, output, rows};
 use crate::error::{Error, Result};
 use crate::program;
@@ -36,8 +35,6 @@ struct Scene {
 
 /// Begins each row of replies and command output.
 const BAR: &str = "  │ ";
-/// The pause before each step at a terminal.
-const PAUSE: Duration = Duration::from_millis(800);
 
 pub(super) fn demo(keep: bool) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
@@ -97,12 +94,10 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Waits if a person watches, so that they can read.
+    /// Waits for Enter if a person watches, so that they can read.
     fn pause(&self) -> Result<()> {
-        let is_watched = !output::wants_json() && !output::is_quiet() && Stream::Out.is_terminal();
-        let begun = Instant::now();
-        while is_watched && begun.elapsed() < PAUSE && !self.stop.is_asked() {
-            thread::sleep(Duration::from_millis(10));
+        if !output::wants_json() && Stream::Out.is_terminal() && !self.stop.is_asked() {
+            let _ = Prompt::show("\nEnter shows the next step. ").map(Prompt::answer);
         }
         if self.stop.is_asked() { Err(Error::interrupted()) } else { Ok(()) }
     }

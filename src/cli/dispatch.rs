@@ -121,6 +121,7 @@ impl CliContext {
         loop {
             match prompt.wait(Duration::from_millis(100)) {
                 Some(PromptAnswer::EndOfInput) => {
+                    drop(prompt);
                     output::say(NO_ANSWER);
                     return Ok(None);
                 }
@@ -128,12 +129,17 @@ impl CliContext {
                     drop(prompt);
                     return self.decide(session, answer.decision_on(question), stop).map(Some);
                 }
-                None if stop.is_asked() => return Err(Error::interrupted()),
+                None if stop.is_asked() => {
+                    drop(prompt);
+                    output::say(NO_ANSWER);
+                    return Err(Error::interrupted());
+                }
                 None => {}
             }
             let now = store.load_stem(&session.stem())?;
             if now.question() != Some(question) {
-                output::say("\nIt was decided elsewhere.");
+                drop(prompt);
+                output::say("It was decided elsewhere.");
                 let outbox = now.awaits_reply().then(|| self.config.outbox.join(now.outbox_name()));
                 return Ok(Some(Turn { session: now, outbox }));
             }

@@ -17,6 +17,9 @@ use crate::terminal::Stream;
 
 /// The desktop's program that opens files.
 const DESKTOP: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+/// What to do if a file cannot be opened.
+const OPEN_IT: &str =
+    "check $VISUAL and $EDITOR, or open it yourself (over SSH there is no desktop)";
 /// How long to wait for the desktop.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -26,7 +29,7 @@ pub(super) fn open(context: &CliContext, path: &Path) -> Result<ExitCode> {
     let program = editor.as_deref().unwrap_or(DESKTOP);
     let shown = context.display(path);
     output::say(format!("Opening {shown} with {program}"));
-    start(context, editor.as_deref(), path)?;
+    start(context, editor.as_deref(), path, OPEN_IT)?;
     output::print(json!({ "opened": shown, "with": program }), || &*shown);
     Ok(ExitCode::SUCCESS)
 }
@@ -38,7 +41,7 @@ pub(super) fn open_browser(context: &CliContext, url: &str) -> Result<NamedTempF
     let redirect =
         format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
     let file = temporary(".html", &redirect)?;
-    start(context, None, file.path())?;
+    start(context, None, file.path(), OPEN_IT)?;
     Ok(file)
 }
 
@@ -60,12 +63,12 @@ const END_LINE: &str = "----- Write above this line; everything from here on is 
 pub(super) fn write_task(context: &CliContext) -> Result<(String, NamedTempFile)> {
     let Some(editor) = editor() else {
         return Err(Error::usage(
-            "the task is missing; give it in quotes or with --task-file FILE, or set EDITOR to write it in your editor",
+            "the task is missing; give it in quotes or with --task-file FILE (at a terminal, your $EDITOR opens if it is set)",
         ));
     };
     let file = temporary(".md", &format!("\n\n{END_LINE}\n"))?;
     let path = file.path();
-    start(context, Some(&editor), path)?;
+    start(context, Some(&editor), path, "check $VISUAL and $EDITOR, or give the task in quotes")?;
     let text = fs::read_to_string(path).map_err(|e| Error::io("read", path, e))?;
     let text = text.split(END_LINE).next().unwrap_or_default().trim().to_owned();
     fs::write(path, &text).map_err(|e| Error::io("write", path, e))?;
@@ -81,8 +84,8 @@ fn editor() -> Option<String> {
     Some(editor.to_string_lossy().into_owned())
 }
 
-/// Opens a file, and waits until the editor has ended or the desktop has accepted the file.
-fn start(context: &CliContext, editor: Option<&str>, path: &Path) -> Result<()> {
+/// Opens a file, and waits until the editor has ended or the desktop has accepted the file. `advice` is for an error.
+fn start(context: &CliContext, editor: Option<&str>, path: &Path, advice: &str) -> Result<()> {
     let programs = Programs::of(&context.config);
     let ended = match editor {
         Some(line) => command(&programs, line)
@@ -97,11 +100,6 @@ fn start(context: &CliContext, editor: Option<&str>, path: &Path) -> Result<()> 
         Ok(Some(status)) if !status.success() => status.to_string(),
         Ok(_) => return Ok(()),
         Err(e) => e.to_string(),
-    };
-    let advice = if editor.is_some() {
-        "check $VISUAL and $EDITOR, or open it yourself"
-    } else {
-        "set EDITOR to open it in a terminal, or open it yourself (over SSH there is no desktop)"
     };
     let name = editor.unwrap_or(DESKTOP);
     Err(Error::failed(format!("{name} could not open {}: {why}; {advice}", path.display())))

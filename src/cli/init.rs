@@ -124,10 +124,10 @@ fn load_with_consent(
 }
 
 /// Refuses folders that are hardly meant, or that belong to another project.
-fn check_folder(folder: &Path, force: bool) -> Result<()> {
+pub(super) fn check_folder(folder: &Path, force: bool) -> Result<()> {
     let no = |why: String| Err(Error::usage(format!("{}: {why}", folder.display())));
     if let Some(why) = locate::is_broad(folder).filter(|_| !force) {
-        return no(format!("{why}; choose another folder, or use --force"));
+        return no(format!("{why}; choose another folder, or run `deaddrop init --force`"));
     }
     if let Some(why) = settings::problem_in_git_directory(folder) {
         return no(why);
@@ -136,7 +136,9 @@ fn check_folder(folder: &Path, force: bool) -> Result<()> {
         Ok(above) => above,
         Err(_) if force => Vec::new(),
         Err(e) => {
-            return no(format!("a project above cannot be read ({e}); repair it, or use --force"));
+            return no(format!(
+                "a project above cannot be read ({e}); repair it, or run `deaddrop init --force`"
+            ));
         }
     };
     for config in above {
@@ -302,6 +304,9 @@ fn report(context: &CliContext, made: &SetUp) {
         "Replies can read and change files in {}.",
         config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone()).display()
     ));
+    if !config.workspace.exists() {
+        output::warning("this folder does not exist; it is created, empty, at the next start");
+    }
     output::say(format!(
         "{FOLDER}/ contains inbox, outbox, sessions and approvals. Git ignores it; replies and commands cannot access it, and cannot change {FILE}."
     ));

@@ -126,6 +126,16 @@ pub(super) fn clear() {
     screen.line = None;
 }
 
+/// Removes the row in which the terminal has shown a typed line: it began in the row of the line.
+pub(super) fn erase_typed() {
+    let mut screen = lock();
+    if screen.drawn.take().is_some() && is_in_front() {
+        let erased = Stream::Err.erase_row_above();
+        screen.stop_on_error(&erased);
+    }
+    screen.draw();
+}
+
 /// Rings the terminal's bell, if lines are drawn in place.
 pub(super) fn ring() {
     let mut screen = lock();

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::init::check_folder;
 use super::prompt::{Prompt, PromptAnswer};
 use crate::error::{Error, Result};
 use crate::settings::{self, Config, FILE};
@@ -61,15 +62,14 @@ impl Location {
 
 /// The default workspace.
 const WORKSPACE: &str = "workspace";
-/// A folder with at least this many visible files and folders is worth working on.
-const SEVERAL: usize = 2;
 
-/// Asks whether to set up the folder, if it is worth working on and not set up yet. Returns false if no question is needed.
+/// Asks whether to set up the folder, if it contains something and is not set up yet. Returns false if no question is needed.
 ///
 /// # Errors
 /// The person declines, or there is no terminal.
 pub(super) fn is_to_be_set_up(config: &Config) -> Result<bool> {
     let Some((what, kind)) = contents(config) else { return Ok(false) };
+    check_folder(&settings::real_path(&config.project), false)?;
     let prompt = Prompt::show(format!("Work on this {kind}? [Y/n] "));
     match prompt.map(Prompt::answer) {
         Some(PromptAnswer::Yes | PromptAnswer::Blank) => Ok(true),
@@ -83,22 +83,31 @@ pub(super) fn is_to_be_set_up(config: &Config) -> Result<bool> {
     }
 }
 
-/// What the folder contains and what to call it; None if deaddrop has worked there, or it is not worth working on.
-fn contents(config: &Config) -> Option<(&'static str, &'static str)> {
-    let Config { project, workspace, inbox, outbox, .. } = config;
+/// What the folder contains and what to call it; None if deaddrop has worked there, or it is empty.
+fn contents(config: &Config) -> Option<(&'static str, String)> {
+    let Config { project, workspace, inbox, outbox, sessions, approvals, .. } = config;
     let is_there = |path: &std::path::Path| fs::symlink_metadata(path).is_ok();
     let has_been = config.has_begun() || is_there(&project.join(FILE));
-    let is_made = [workspace, inbox, outbox].into_iter().any(|folder| is_there(folder));
+    let is_made =
+        [workspace, inbox, outbox, sessions, approvals].into_iter().any(|folder| is_there(folder));
     if has_been || is_made || config.guest.is_some() || *workspace != project.join(WORKSPACE) {
         return None;
     }
     if is_there(&project.join(".git")) {
-        return Some(("is a git repository", "repository"));
+        return Some(("is a git repository", "repository".to_owned()));
     }
-    let visible = |name: &std::ffi::OsStr| !name.as_encoded_bytes().starts_with(b".");
-    let entries = fs::read_dir(project).ok()?.filter_map(Result::ok);
-    let own = entries.filter(|entry| visible(&entry.file_name())).take(SEVERAL).count();
-    (own >= SEVERAL).then_some(("contains files", "folder"))
+    // The output of a shell's redirection may be there already, and is empty.
+    let is_content = |entry: &fs::DirEntry| {
+        !entry.file_name().as_encoded_bytes().starts_with(b".")
+            && entry.metadata().map_or(true, |found| found.is_dir() || found.len() > 0)
+    };
+    fs::read_dir(project).ok()?.filter_map(Result::ok).find(is_content)?;
+    let repository = project.ancestors().find(|above| is_there(&above.join(".git")));
+    let kind = match repository {
+        Some(above) => format!("folder, a part of the repository {}", above.display()),
+        None => "folder".to_owned(),
+    };
+    Some(("contains files", kind))
 }
 
 /// Why replies should not get this folder as a whole, if that is so. `folder` must be canonical.

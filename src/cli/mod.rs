@@ -94,7 +94,7 @@ enum CliCommand {
     /// List sessions, or show the state of one
     Status(SessionOperand),
     /// List the turns of a session
-    Log(SessionFlag),
+    Log(SessionOperand),
     /// Show what a turn changed
     Diff(turns::Diff),
     /// Undo recent turns
@@ -325,7 +325,7 @@ fn run_command(Cli { global, command }: Cli) -> Result<ExitCode> {
             let need = if flag.id.is_some() { Need::Project } else { Need::Consent };
             sessions::status(&open(need)?, &flag)
         }
-        CliCommand::Log(flag) => sessions::log(&open(Need::Session)?, &flag),
+        CliCommand::Log(operand) => sessions::log(&open(Need::Session)?, &operand.flag()),
         CliCommand::Diff(arguments) => turns::diff(&open(Need::Session)?, &arguments),
         CliCommand::Undo(arguments) => turns::undo(&open(Need::Session)?, &arguments),
         CliCommand::Redo(flags) => turns::redo(&open(Need::Session)?, &flags),

@@ -67,7 +67,11 @@ pub(super) fn policy(context: &CliContext, arguments: &PolicyCommand) -> Result<
 }
 
 fn approved(context: &CliContext) {
-    for (n, approved) in ApprovedCommands::of(&context.config).list().iter().enumerate() {
+    let all = ApprovedCommands::of(&context.config).list();
+    if all.is_empty() {
+        output::say("No command is approved for good.");
+    }
+    for (n, approved) in all.iter().enumerate() {
         let ApprovedCommand { command, cwd, env, place, guarded } = approved;
         output::print(json!(approved), || {
             let env = env.iter().map(|(name, value)| format!("with {name}={value}"));

@@ -25,7 +25,7 @@ use crate::terminal::Styled;
 use crate::text::{count, named, visible_line};
 
 /// The message if the terminal's input ends instead of an answer.
-pub(super) const NO_ANSWER: &str = "\nNo answer; it still waits for your decision.";
+pub(super) const NO_ANSWER: &str = "No answer; it still waits for your decision.";
 
 /// The key that, followed by Enter, copies the newest outbox in its brief form while sessions are served.
 pub(super) const BRIEF_KEY: &str = "b";
@@ -148,16 +148,14 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// Drops questions that were decided elsewhere.
-    fn drop_decided(&mut self, session: &Session) {
-        let stem = session.stem();
-        let is_open =
-            |open: &OpenQuestion| open.stem != stem || session.question() == Some(&open.question);
+    /// Drops the questions of a session that were decided elsewhere: all but the one that it asks `now`.
+    fn drop_decided(&mut self, stem: &str, now: Option<&Question>) {
+        let is_open = |open: &OpenQuestion| open.stem != stem || now == Some(&open.question);
         let was_asked = self.prompt.is_some() && !self.open.front().is_none_or(is_open);
         self.open.retain(is_open);
         if was_asked {
             self.prompt = None;
-            output::say("\nIt was decided elsewhere.");
+            output::say("It was decided elsewhere.");
         }
     }
 }
@@ -176,6 +174,7 @@ impl Observer for ProgressReporter<'_> {
             Event::TurnBegun { session, reply } => {
                 self.turn = Some((session.stem(), session.sequence));
                 let is_pending = session.pending.is_some();
+                self.drop_decided(&session.stem(), None);
                 self.emit("begin", || json!({ "reply": reply, "goesOn": is_pending }));
                 show_at_work();
             }
@@ -247,10 +246,11 @@ impl ProgressReporter<'_> {
     /// Copies the newest outbox in its brief form if the person typed the key for that.
     fn copy_on_key(&self) {
         let is_free = self.asks && self.prompt.is_none();
-        if !is_free || keyboard::typed_line().is_none_or(|line| line.trim() != BRIEF_KEY) {
+        let Some(line) = is_free.then(keyboard::typed_line).flatten() else { return };
+        live::erase_typed();
+        if line.trim() != BRIEF_KEY {
             return;
         }
-        live::clear();
         let config = &self.context.config;
         let open = SessionStore::new(&config.sessions).open_sessions();
         let newest = open.unwrap_or_default().into_iter().find(Session::awaits_reply);
@@ -318,7 +318,7 @@ impl ProgressReporter<'_> {
     }
 
     fn turn_ended(&mut self, turn: &Turn) {
-        self.drop_decided(&turn.session);
+        self.drop_decided(&turn.session.stem(), turn.session.question());
         live::clear();
         let context = self.context;
         if self.serves {
@@ -427,7 +427,7 @@ fn waiting_for(context: &CliContext, Waiting { sessions, unfinished }: &Waiting)
             format!("Waiting for {}: `deaddrop approve` or `deny`", count(n, "decision"))
         }
         (None, 1, 0) => format!("Waiting for a reply in {inbox}/"),
-        (None, open, _) => format!("Waiting for replies in {inbox}/ · {}", count(open, "session")),
+        (None, ..) => format!("Waiting for replies in {inbox}/"),
     };
     if unfinished.is_empty() && open > 0 && asking > 0 {
         what += &format!(" · {}", count(asking, "decision"));

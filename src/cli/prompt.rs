@@ -68,6 +68,10 @@ impl Prompt {
         let is_withdrawn = Arc::clone(&withdrawn);
         let listen = move || {
             let answer = listen(&mut keyboard, &is_withdrawn);
+            // What comes next begins a row.
+            if matches!(answer, None | Some(PromptAnswer::EndOfInput)) {
+                let _ = Stream::Err.line(&Styled::default());
+            }
             // A signal that came takes effect now.
             drop(keyboard);
             // Nobody receives it if the question was withdrawn.

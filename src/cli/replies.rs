@@ -151,9 +151,6 @@ fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
     Some(folder.join(file.file_name()?))
 }
 
-/// How to execute a text that does not look like a reply.
-const FORCE_HINT: &str = "--force executes it anyway";
-
 fn from_clipboard(context: &CliContext) -> Result<(String, String)> {
     let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
     let waits = |backend: ClipboardBackend| {
@@ -182,13 +179,14 @@ fn why_no_reply(text: &str) -> Option<String> {
         return Some("it is empty; copy the reply in the chat window, and try again".to_owned());
     }
     if contains_outbox(text) {
-        return Some(format!(
-            "this is (or contains) one of deaddrop's outboxes, not a reply; copy only the reply in the chat window ({FORCE_HINT})"
-        ));
+        return Some(
+            "this is (or contains) one of deaddrop's outboxes, not a reply; copy only the reply in the chat window"
+                .to_owned(),
+        );
     }
     // Either dialect is recognised, whatever the session's is.
     let holds_none = protocol::read(text, Dialect::Tags).dialect.is_none();
     holds_none.then(|| {
-        format!("it contains no commands, so it is not a reply; copy the whole reply in the chat window ({FORCE_HINT}, and the model is told)")
+        "it contains no commands, so it is not a reply; copy the whole reply in the chat window (--force executes it anyway, and the model is told)".to_owned()
     })
 }

@@ -258,21 +258,31 @@ fn serve(
     if let Some(guest) = engine.guest_label() {
         output::say(format!("Everything is executed in the guest '{guest}'."));
     }
+    let again = match whom {
+        Serve::One(_) => "deaddrop resume",
+        Serve::All => "deaddrop watch",
+    };
     let mut reporter = ProgressReporter::serving(context, true);
     live::stop_drawing_on(stop);
     if !live::is_on() {
         let inbox = context.display(engine.inbox.folder());
-        output::say(format!(
-            "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` continues)"
-        ));
+        output::say(format!("Waiting for replies in {inbox}/ (Ctrl-C stops, `{again}` continues)"));
     }
     reporter.report_opening(engine);
     if daemon::serve(engine, whom, clipboard_flags.into(), stop, &mut reporter)? {
+        match engine.store.open_sessions()?.len() {
+            0 => {}
+            open => output::say(format!(
+                "{} still open; `deaddrop watch` serves all.",
+                if open == 1 { "1 session is".to_owned() } else { format!("{open} sessions are") }
+            )),
+        }
         Ok(ExitCode::SUCCESS)
     } else {
+        drop(reporter);
         // If a line was drawn in place, its removal also removed the `^C`.
         let line = if live::is_on() { "" } else { "\n" };
-        output::say(format!("{line}Stopped. `deaddrop resume` continues."));
+        output::say(format!("{line}Stopped. `{again}` continues."));
         Err(Error::interrupted())
     }
 }
@@ -290,11 +300,11 @@ fn report_contents(outbox: &Path) {
     let named = [("shows", &shown), ("outlines", &outlined)];
     for (verb, files) in named.into_iter().filter(|(_, files)| !files.is_empty()) {
         let named = first_of(files, MAX_NAMES, files.len());
-        output::say(format!("It {verb} {}: {named}", count(files.len(), "file")));
+        output::say(format!("The outbox {verb} {}: {named}", count(files.len(), "file")));
     }
     if !outlined.is_empty() {
         output::say(
-            "Missing something? `deaddrop new --include PATTERN` shows more files, and context_tokens sets the room.",
+            "Missing something? `deaddrop new --include PATTERN` shows more files, and context_tokens sets how much fits.",
         );
     }
 }

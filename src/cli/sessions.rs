@@ -60,7 +60,7 @@ fn list(context: &CliContext) -> Result<ExitCode> {
         output::prose(if session.run.is_some() {
             format!("{}  {state}  {updated_at}", session.stem())
         } else {
-            format!("{id}  {state:<8}  outbox {sequence:<3}  {updated_at}  {}", first_line(task))
+            format!("{id}  {state:<13}  outbox {sequence:<3}  {updated_at}  {}", first_line(task))
         });
     }
     if runs.is_empty() && sessions.is_empty() && damaged.is_empty() {
@@ -148,7 +148,7 @@ fn held_replies(context: &CliContext) -> Option<String> {
     };
     let folder = context.display(&context.config.inbox.join(inbox::HELD));
     Some(format!(
-        "Held:     {replies} in {folder}/; a note beside each says why, and `deaddrop apply --force FILE` executes it anyway"
+        "Held:     {replies} in {folder}/; a note beside each says why, and how to execute it"
     ))
 }
 

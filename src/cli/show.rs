@@ -23,7 +23,7 @@ use crate::tokens;
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// The outbox's number [default: the newest]
-    #[arg(value_name = "N")]
+    #[arg(value_name = "N", value_parser = parse_sequence)]
     sequence: Option<u32>,
     #[command(flatten)]
     session: SessionFlag,
@@ -41,6 +41,11 @@ pub(super) struct Show {
     path: bool,
 }
 
+fn parse_sequence(text: &str) -> std::result::Result<u32, String> {
+    text.parse()
+        .map_err(|_| "it is not the number of an outbox (--session ID names a session)".to_owned())
+}
+
 pub(super) fn show(context: &CliContext, arguments: &Show) -> Result<ExitCode> {
     let session = named_or_newest(context, &arguments.session)?;
     if session.run.is_some() {
@@ -50,6 +55,13 @@ pub(super) fn show(context: &CliContext, arguments: &Show) -> Result<ExitCode> {
         )));
     }
     let sequence = arguments.sequence.unwrap_or(session.sequence);
+    if !(1..=session.sequence).contains(&sequence) {
+        return Err(Error::usage(format!(
+            "session {} has no outbox {sequence}; the newest is {}",
+            session.id, session.sequence
+        ))
+        .with_code("no-outbox"));
+    }
     let path = context.config.outbox.join(outbox_name(&session.id, sequence));
     if arguments.path || arguments.open {
         path.metadata().map_err(|e| Error::io("find the outbox", &path, e))?;
@@ -208,13 +220,13 @@ pub(super) fn copy_outbox(
         }
     }
     match next {
-        Some(next) => output::say(format!("Send it, then part {} of {of}: {next}", part + 1)),
+        Some(next) => output::say(format!("Send it, then part {} of {of}: `{next}`", part + 1)),
         None => {
             // A terminal's clipboard cannot be read, so the reply must be pasted.
             let reads = copied.1.as_ref().is_ok_and(|(_, backend)| !backend.is_unconfirmed());
             let from = if reads { "" } else { " -" };
             output::say(format!(
-                "Paste it into the chat, copy the reply, then run: deaddrop next{from}"
+                "Paste it into the chat, copy the reply, then run `deaddrop next{from}`."
             ));
         }
     }

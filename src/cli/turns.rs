@@ -101,7 +101,7 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
         (Some(ignored), false) => {
             output::say(format!("Ignored files changed too, and are not kept: {ignored}"));
         }
-        (None, true) => output::say(format!("{turns} changed no file.")),
+        (None, true) => output::say(format!("{turns} left no file changed.")),
         (None, false) => {}
     }
     if arguments.stat {

@@ -140,6 +140,8 @@ impl Daemon<'_> {
     /// Carries out everything that is ready, in order.
     fn round(&mut self, closed: &[OsString]) -> Result<Round> {
         self.sessions.skipped.clear();
+        // Otherwise the folders of a project that was moved away would be made anew.
+        self.engine.check_place()?;
         // Decisions come first, since somebody may resume a run as soon as they have given one.
         let awaits = self.decisions()?;
         if self.requests()? {

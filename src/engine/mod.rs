@@ -205,6 +205,17 @@ impl Engine {
         Ok(())
     }
 
+    /// Checks that the project is still where it was opened.
+    ///
+    /// # Errors
+    /// It was moved, removed or replaced.
+    pub fn check_place(&self) -> Result<()> {
+        if self.lock.is_in_place(&self.config) {
+            return Ok(());
+        }
+        Err(Error::moved(&self.config.project))
+    }
+
     /// Whether a turn has begun and not ended.
     pub fn is_within_turn(&self) -> bool {
         self.within_turn

@@ -187,10 +187,10 @@ fn apply_text(
         Admission::Accepted => {}
         Admission::Held(Refusal { code, why, flag })
         | Admission::Rejected(Refusal { code, why, flag }) => {
-            let advice = flag.map_or_else(String::new, |flag| {
-                format!(". It was not carried out; give it again with {flag} if you mean it")
-            });
-            return Err(Error::no_reply(Path::new("this reply"), why + &advice).with_code(code));
+            let advice = flag.map(|flag| format!("; give it again with {flag} if you mean it"));
+            let message =
+                format!("the reply was not executed: {why}{}", advice.unwrap_or_default());
+            return Err(Error::relayed(message, code, 1));
         }
     }
     let file = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);

@@ -34,7 +34,7 @@ pub struct LogEntry {
     /// How many of these ran a shell command.
     #[serde(default)]
     pub ran: usize,
-    /// How many of the commands did not succeed.
+    /// How many of the operations did not succeed.
     pub failed: usize,
     /// How many of those were running when deaddrop was killed.
     #[serde(default)]
@@ -91,7 +91,7 @@ impl LogEntry {
             commands: outcomes.len(),
             operations: count(Outcome::is_work),
             ran: count(Outcome::ran),
-            failed: count(|outcome| !outcome.success()),
+            failed: count(|outcome| outcome.is_work() && !outcome.success()),
             interrupted: count(Outcome::is_lost),
             ..Self::default()
         }

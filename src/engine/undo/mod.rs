@@ -135,7 +135,7 @@ impl Engine {
         for turn in turns {
             if turn.changed.is_none() {
                 return Err(Error::undo(format!(
-                    "turn {} cannot be taken back: nothing was kept of what it changed (see `deaddrop log`)",
+                    "turn {} cannot be taken back, nor any turn before it: nothing was kept of what it changed (see `deaddrop log`)",
                     turn.sequence
                 ))
                 .with_code("not-recorded"));
@@ -284,7 +284,7 @@ fn describe_nothing_undone(turns: &[u32], plan: &UndoPlan, next: Option<(usize, 
     let left = first_of(left, NAMED, plan.left.len());
     let go_on = match next {
         Some((n, sequence)) => format!("`deaddrop undo --last {n}` goes on to turn {sequence}"),
-        None => "No earlier turn that stands has changed a file that is kept".to_owned(),
+        None => "No earlier turn is left that changed files".to_owned(),
     };
     let force = match plan.protected.as_slice() {
         [] => String::new(),

@@ -62,7 +62,7 @@ pub(super) fn select<'a>(
                 let skipped = describe_skipped(&skipped).filter(|_| wanted > 0);
                 let skipped = skipped.map(|skipped| format!("; {skipped}")).unwrap_or_default();
                 return Err(Error::undo(format!(
-                    "there is nothing to take back: no turn of session {id} that stands has changed a file that is kept{skipped}"
+                    "there is nothing to take back: no turn of session {id} is left that changed files{skipped}"
                 ))
                 .with_code("nothing-to-undo"));
             }

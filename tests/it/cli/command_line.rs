@@ -38,26 +38,26 @@ fn a_task_is_read_from_standard_input_or_a_file() {
     base.run_with(&["new", "--no-watch", "-"], "From\nthere\n").ok();
     assert_eq!(prompt(&base), "From\nthere");
     let base = Project::new();
-    base.write("TASK.md", "From a file");
-    base.run(&["new", "--no-watch", "--task-file", "TASK.md"]).ok();
+    base.write(".task.md", "From a file");
+    base.run(&["new", "--no-watch", "--task-file", ".task.md"]).ok();
     assert_eq!(prompt(&base), "From a file");
 }
 
 #[test]
 fn new_needs_a_task() {
     let base = Project::new();
-    base.write("empty", "\n");
+    base.write(".empty", "\n");
     for (arguments, input) in [
         (&["new"][..], ""),
         (&["new", ""], ""),
         (&["new", "-"], " \n"),
-        (&["new", "--task-file", "empty"], ""),
-        (&["new", "--task-file", "empty", "word"], ""),
+        (&["new", "--task-file", ".empty"], ""),
+        (&["new", "--task-file", ".empty", "word"], ""),
     ] {
         let run = base.run_with(arguments, input).with_code(2);
         assert!(run.stdout.is_empty() && !run.stderr.is_empty(), "{run:?}");
     }
-    assert_eq!(base.names("."), ["empty"], "nothing is made for a task that is none");
+    assert_eq!(base.names("."), [".empty"], "nothing is made for a task that is none");
     let run = base.fails(&["new", "--task-file", "missing"], "io").with_code(1);
     assert!(run.message().contains("missing"), "{run:?}");
 }

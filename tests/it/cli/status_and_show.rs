@@ -103,8 +103,8 @@ fn show_prints_an_outbox_byte_for_byte() {
     assert_eq!(base.run(&["show"]).ok().stdout, base.outbox(2));
     assert_eq!(base.run(&["show", "--session", ID]).ok().stdout, base.outbox(2));
     assert_eq!(base.run(&["show", "1", "--session", ID]).ok().stdout, base.outbox(1));
-    let run = base.run(&["show", "7", "--session", ID]).with_code(1);
-    assert!(run.stdout.is_empty() && run.stderr.contains("seq0007"), "{run:?}");
+    let run = base.run(&["show", "7", "--session", ID]).with_code(2);
+    assert!(run.stdout.is_empty() && run.stderr.contains("the newest is 2"), "{run:?}");
     base.run(&["show", "--session", OTHER]).with_code(5);
     base.run(&["show", "x", "--session", ID]).with_code(2);
 }

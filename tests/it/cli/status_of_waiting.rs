@@ -72,7 +72,8 @@ fn held_replies_are_told_and_go_when_they_are_carried_out() {
     base.run(&["resume", "--no-watch"]).ok();
     assert_eq!(base.names("inbox/held"), ["a b.txt", "a b.txt.why.txt", "b.txt", "b.txt.why.txt"]);
     let status = base.run(&["status", ID]).ok().stdout;
-    let told = "Held:     2 replies in inbox/held/; a note beside each says why, and `deaddrop apply --force FILE` executes it anyway\n";
+    let told =
+        "Held:     2 replies in inbox/held/; a note beside each says why, and how to execute it\n";
     assert!(status.contains(told), "{status}");
     let status = json(&base.run(&["status", ID, "--json"]).ok().stdout);
     assert_eq!(status["held"], serde_json::json!(["a b.txt", "b.txt"]));

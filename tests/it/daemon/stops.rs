@@ -354,5 +354,16 @@ fn a_reply_claimed_under_the_name_of_one_that_is_done_is_not_lost() {
 fn who_stops_is_told_what_goes_on() {
     let base = Project::with_session();
     let said = |base: &Project| stop(base.serve(&["watch"]), "INT");
-    assert!(said(&base).ends_with("Stopped. `deaddrop resume` continues.\n"));
+    assert!(said(&base).ends_with("Stopped. `deaddrop watch` continues.\n"));
+}
+
+#[test]
+fn a_project_that_was_moved_away_ends_the_daemon_and_is_not_made_anew() {
+    let base = Project::new();
+    base.run(&["init", "p"]).ok();
+    let mut daemon = base.serve(&["-C", "p", "watch"]);
+    base.sh("mv p q");
+    assert_eq!(daemon.wait().code(), Some(1));
+    assert!(daemon.said().contains("was moved or removed"), "{}", daemon.said());
+    assert!(!base.exists("p"));
 }

@@ -61,7 +61,7 @@ fn a_reply_to_an_older_text_counts_and_the_next_outbox_says_what_that_did_not() 
     assert!(!outbox.contains("Use tabs"));
     let old = keyed(&first, &MESSAGE.repeat(2));
     let held = base.fails_with(&["apply", "-"], old, "outdated-reply").with_code(1);
-    assert!(held.message().contains("answers message 1"), "{held:?}");
+    assert!(held.message().contains("answers outbox 1"), "{held:?}");
 }
 
 #[test]

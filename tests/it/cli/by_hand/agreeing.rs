@@ -66,6 +66,6 @@ fn a_clipboard_that_cannot_be_read_is_not_named_as_the_next_step() {
     let Some(person) = Person::sits_down(&base, 80) else { return };
     // tmux takes it, and nothing gives it back.
     let told = person.reads("deaddrop show --copy", 0);
-    holds(&told, &["through tmux", "then run: deaddrop next -"]);
+    holds(&told, &["through tmux", "then run `deaddrop next -`"]);
     holds(&person.reads("deaddrop next", 1), &["`deaddrop next -`"]);
 }

@@ -3,6 +3,13 @@
 use super::{Person, flat, holds};
 use crate::support::{Project, wait_until};
 
+/// Presses Enter at the end of a step.
+fn goes_on(person: &Person, step: usize) {
+    let asked = |all: String| all.matches("Enter shows the next step.").count() == step;
+    wait_until(&format!("the end of step {step}"), || asked(person.tmux.all()));
+    person.tmux.key("Enter");
+}
+
 #[test]
 fn the_demonstration_shows_each_step_reply_and_result() {
     let base = Project::new();
@@ -12,7 +19,8 @@ fn the_demonstration_shows_each_step_reply_and_result() {
     }
     let Some(person) = Person::sits_down(&base, 80) else { return };
     person.begins("TMPDIR=$PWD/tmp deaddrop demo");
-    let whole = |screen: &str| screen.contains("what is to be done");
+    (1..=6).for_each(|n| goes_on(&person, n));
+    let whole = |screen: &str| screen.contains("Its files are removed");
     person.tmux.wait_for("its end", whole);
     person.tmux.shows("[0] 1");
     let all = person.tmux.all();
@@ -67,6 +75,7 @@ fn ctrl_c_ends_the_demonstration_and_leaves_nothing() {
     base.sh("mkdir tmp");
     let Some(person) = Person::sits_down(&base, 50) else { return };
     person.begins("TMPDIR=$PWD/tmp deaddrop demo");
+    goes_on(&person, 1);
     person.tmux.shows("_seq0001.txt");
     person.tmux.key("C-c");
     person.tmux.shows("here>");
