@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
 use crate::workspace::names::{ancestors, escaped, split};
-use crate::workspace::walk::detailed::{IgnoreSource, ignores, now};
+use crate::workspace::walk::detailed::{IgnoreSource, ignores};
 use crate::workspace::walk::{PlaceKind, Walk};
 
 /// What the journal must contain before an operation is carried out. All contents that it refers to are stored.
@@ -32,12 +32,9 @@ pub struct CheckpointNote {
     /// The state of the workspace before the first command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) all: Option<CachePosition>,
-    /// When it was scanned, on the clock of file times, in nanoseconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) since: Option<i64>,
-    /// Paths that an operation changes after a command has run, and whether the command had changed them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) touched: Vec<(String, bool)>,
+    /// Paths that an operation changes after a command has run.
+    #[serde(default, rename = "operated", skip_serializing_if = "Vec::is_empty")]
+    pub(super) touched: Vec<String>,
     /// What operations had left at these paths before a further command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) left: Vec<(String, Option<TreeEntry>)>,
@@ -64,12 +61,9 @@ pub struct Recorder<'a> {
     /// The entry at each path before an operation first changed it, and whether that was before the first command.
     stood: BTreeMap<String, (Option<TreeEntry>, bool)>,
     all: Option<CachePosition>,
-    /// When its first command was about to run, on the clock of file times.
-    since: i64,
-    /// Paths that operations changed after the first command, and whether a command had changed them before.
-    touched: BTreeMap<String, bool>,
-    /// What operations had left at these paths before the last command.
-    left: BTreeMap<String, Option<TreeEntry>>,
+    /// Paths that operations changed after the first command, and what they had left there before the next one; None
+    /// if none has run since.
+    touched: BTreeMap<String, Option<Option<TreeEntry>>>,
     /// Paths that the person changed after a hard stop within the turn.
     external: BTreeSet<String>,
     /// Whether commands ran before a hard stop: then it is unknown who changed what.
@@ -93,9 +87,7 @@ impl<'a> Recorder<'a> {
             store,
             stood: BTreeMap::new(),
             all: None,
-            since: i64::MIN,
             touched: BTreeMap::new(),
-            left: BTreeMap::new(),
             external: BTreeSet::new(),
             is_mixed: false,
             rules: KeptRules::default(),
@@ -116,11 +108,10 @@ impl<'a> Recorder<'a> {
         let mut recorder = Self::new(store);
         recorder.external = external.iter().map(|path| escaped(path.as_str().as_bytes())).collect();
         recorder.is_mixed = noted.iter().any(|noted| noted.all.is_some());
-        for CheckpointNote { stood, all, since, touched, left, failed } in noted {
+        for CheckpointNote { stood, all, touched, left, failed } in noted {
             recorder.store.mark_in_use(stood.iter().filter_map(|(_, what)| what.as_ref()?.blob()));
-            recorder.since = since.unwrap_or(recorder.since);
             if let Some(mark) = &all {
-                match recorder.store.cache.load(Some(mark)) {
+                match recorder.store.cache.reload(mark) {
                     Ok(true) => recorder.all = all,
                     Ok(false) => recorder.fail("what the workspace was like before it is gone"),
                     Err(e) => recorder.fail(&e.to_string()),
@@ -130,11 +121,8 @@ impl<'a> Recorder<'a> {
             for (path, what) in stood {
                 recorder.stood.entry(path).or_insert((what, is_early));
             }
-            touched.into_iter().for_each(|(path, changed)| recorder.touched(path, changed));
-            for (path, what) in left {
-                recorder.touched.entry(path.clone()).or_default();
-                recorder.left.insert(path, what);
-            }
+            recorder.touched.extend(touched.into_iter().map(|path| (path, None)));
+            recorder.touched.extend(left.into_iter().map(|(path, what)| (path, Some(what))));
             failed.iter().for_each(|why| recorder.fail(why));
         }
         recorder
@@ -243,11 +231,9 @@ impl<'a> Recorder<'a> {
         path: String,
         noted: &mut CheckpointNote,
     ) -> Result<()> {
-        let is_as_left = self.touched.contains_key(&path) && !self.left.contains_key(&path);
-        if self.all.is_some() && !is_as_left {
-            let changed = self.is_changed(workspace, &path)?;
-            self.touched(path.clone(), changed);
-            noted.touched.push((path.clone(), changed));
+        if self.all.is_some() && self.touched.get(&path) != Some(&None) {
+            self.touched.insert(path.clone(), None);
+            noted.touched.push(path.clone());
         }
         // The cache contains everything from before the first command.
         let is_known = self.all.is_some() && self.store.cache.get(&path).is_some();
@@ -261,28 +247,12 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Records that an operation is about to change a path, which a command may have `changed` before.
-    fn touched(&mut self, path: String, changed: bool) {
-        self.left.remove(&path);
-        *self.touched.entry(path).or_default() |= changed;
-    }
-
-    /// Whether a command has changed the entry, since an operation did or at all.
-    fn is_changed(&mut self, workspace: &Workspace, path: &str) -> Result<bool> {
-        let was = match self.left.get(path).cloned() {
-            Some(left) => left,
-            None if self.store.is_unchanged_since_scan(workspace, path) => return Ok(false),
-            None => self.store.cache.get(path).map(|known| known.what.clone()),
-        };
-        let now = self.store.inspect_as(workspace, path, false, [was.as_ref(), None])?;
-        // Ignored entries were not scanned before.
-        Ok(now != was && (was.is_some() || !self.is_ignored(path, now.as_ref())))
-    }
-
-    /// Whether a command changed an entry that differs from its state before the first command.
+    /// Whether a command was the last to change the entry at a path.
     fn is_by_command(&self, path: &str, now: Option<&TreeEntry>) -> bool {
-        self.touched.get(path).is_none_or(|by_command| *by_command)
-            || self.left.get(path).is_some_and(|left| left.as_ref() != now)
+        match self.touched.get(path) {
+            None => true,
+            Some(left) => left.as_ref().is_some_and(|left| left.as_ref() != now),
+        }
     }
 
     /// Call before a command runs. Before the first, scans the whole workspace and returns what must be in the
@@ -296,25 +266,19 @@ impl<'a> Recorder<'a> {
         }
         if self.all.is_some() {
             let noted = self.keep(|recorder, noted| {
-                let Self { store, touched, left, .. } = recorder;
-                for path in touched.keys() {
-                    if !left.contains_key(path) {
-                        let what = store.inspect(workspace, path, false)?;
-                        left.insert(path.clone(), what.clone());
-                        noted.left.push((path.clone(), what));
-                    }
+                for (path, left) in recorder.touched.iter_mut().filter(|(_, left)| left.is_none()) {
+                    let what = recorder.store.inspect(workspace, path, false)?;
+                    noted.left.push((path.clone(), what.clone()));
+                    *left = Some(what);
                 }
                 Ok(())
             });
             return noted.map(|noted| (noted, None));
         }
-        // File times are coarse: a file written now may get a slightly earlier time.
-        self.since = now() - 20_000_000;
         Some(match self.scan_before(workspace) {
             Ok((walk, mark)) => {
                 self.all = Some(mark.clone());
-                let since = Some(self.since);
-                (CheckpointNote { all: Some(mark), since, ..CheckpointNote::default() }, Some(walk))
+                (CheckpointNote { all: Some(mark), ..CheckpointNote::default() }, Some(walk))
             }
             Err(e) => (self.cannot_keep(&e), None),
         })
@@ -326,9 +290,7 @@ impl<'a> Recorder<'a> {
         self.ignored[0] = Some(ignored);
         self.repositories = walk.places(PlaceKind::Repository).map(str::to_owned).collect();
         self.store.sync()?;
-        // This turn has no position in the cache file yet.
-        self.store.cache.compact()?;
-        Ok((walk, self.store.cache.write(true)?))
+        Ok((walk, self.store.cache.write()?))
     }
 
     /// The ignore rules from before the turn, even if its operations have changed them since.
@@ -393,7 +355,6 @@ impl<'a> Recorder<'a> {
             before.renamed_to(differences.iter().filter(|one| one.change.by_command))
         });
         for one in differences {
-            let was_made_readable = one.was_only_made_readable(self.since);
             let Difference { mut change, is_scanned, .. } = one;
             let is_left_alone = !is_scanned && !change.by_command;
             change.ignored &= change.by_command;
@@ -401,7 +362,7 @@ impl<'a> Recorder<'a> {
             change.mixed = !change.ignored
                 && (renamed.contains(&change.path)
                     || ancestors(&change.path).any(|above| renamed.contains(&format!("{above}/"))));
-            if was_made_readable || is_left_alone || change.mixed && change.before.is_none() {
+            if is_left_alone || change.mixed && change.before.is_none() {
                 continue;
             }
             // A file may have replaced an ignored folder.
@@ -436,10 +397,6 @@ impl<'a> Recorder<'a> {
                 }
             }
         }
-        if self.all.is_some() {
-            self.store.sync()?;
-            self.store.cache.write(false)?;
-        }
         let mut changes: Vec<TreeChange> =
             all.into_values().filter(|change| change.before != change.after).collect();
         for change in &mut changes {
@@ -453,15 +410,5 @@ impl<'a> Recorder<'a> {
             _ => Vec::new(),
         };
         Ok(RecordedChanges { changes: Ok(changes), rules: Some(rules), ignored })
-    }
-}
-
-impl Difference {
-    /// Whether it was unreadable before and has not changed since: a command only made it readable.
-    fn was_only_made_readable(&self, since: i64) -> bool {
-        let is_old = |changed: i64| changed != 0 && changed < since;
-        let before = self.change.before.as_ref();
-        before.is_some_and(|before| before.is_unknown_at(&self.change.path))
-            && self.facts.is_some_and(|(facts, _)| is_old(facts.changed))
     }
 }

@@ -76,7 +76,7 @@ impl CheckpointStore {
         let now = now();
         let mut walk = detailed_walk(workspace, by)?;
         // Later than the walk, which needs much memory.
-        self.cache.load(None)?;
+        self.cache.load()?;
         let mut close = *walk.detailed.take().unwrap_or_default();
         tracked::add_tracked(
             workspace,
@@ -268,7 +268,7 @@ impl CheckpointStore {
             self.mark_in_use(what.blob().into_iter());
             return Ok(Some(what));
         }
-        self.cache.load(None)?;
+        self.cache.load()?;
         Ok(Some(unreadable_entry(self.cache.get(path), &entry)))
     }
 
@@ -307,14 +307,6 @@ impl CheckpointStore {
     ) -> Result<bool> {
         let now = self.inspect_as(workspace, path, false, [what, None])?;
         Ok(is_same(now.as_ref(), what))
-    }
-
-    /// Whether the metadata proves that the entry at a path is unchanged since the last scan.
-    pub(super) fn is_unchanged_since_scan(&self, workspace: &Workspace, path: &str) -> bool {
-        self.cache.get(path).filter(|known| known.sure).is_some_and(|known| {
-            let same = Identity::of(&known.facts, known.size);
-            workspace.identity_at(path).is_ok_and(|now| now == same)
-        })
     }
 
     /// Reads a regular file, and stores its content with `keep`; None if it cannot be read or is not a regular file.
@@ -358,7 +350,7 @@ impl Workspace {
     }
 
     /// Identifies the entry at a path.
-    pub(super) fn identity_at(&self, path: &str) -> io::Result<Identity> {
+    pub(in crate::workspace) fn identity_at(&self, path: &str) -> io::Result<Identity> {
         let (_, found) = self.entry(path)?;
         Ok(Identity::of(&FileStat::of(&found), found.len()))
     }
