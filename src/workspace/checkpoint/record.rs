@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
 use crate::workspace::names::{ancestors, escaped, split};
-use crate::workspace::walk::detailed::{IgnoreSource, ignores};
+use crate::workspace::walk::detailed::{IgnoreSource, ignores, now};
 use crate::workspace::walk::{PlaceKind, Walk};
 
 /// What the journal must contain before an operation is carried out. All contents that it refers to are stored.
@@ -32,6 +32,9 @@ pub struct CheckpointNote {
     /// The state of the workspace before the first command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) all: Option<CachePosition>,
+    /// When it was scanned, on the clock of file times, in nanoseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) since: Option<i64>,
     /// Paths that an operation changes after a command has run.
     #[serde(default, rename = "operated", skip_serializing_if = "Vec::is_empty")]
     pub(super) touched: Vec<String>,
@@ -61,6 +64,8 @@ pub struct Recorder<'a> {
     /// The entry at each path before an operation first changed it, and whether that was before the first command.
     stood: BTreeMap<String, (Option<TreeEntry>, bool)>,
     all: Option<CachePosition>,
+    /// When its first command was about to run, on the clock of file times.
+    since: i64,
     /// Paths that operations changed after the first command, and what they had left there before the next one; None
     /// if none has run since.
     touched: BTreeMap<String, Option<Option<TreeEntry>>>,
@@ -87,6 +92,7 @@ impl<'a> Recorder<'a> {
             store,
             stood: BTreeMap::new(),
             all: None,
+            since: i64::MIN,
             touched: BTreeMap::new(),
             external: BTreeSet::new(),
             is_mixed: false,
@@ -108,8 +114,9 @@ impl<'a> Recorder<'a> {
         let mut recorder = Self::new(store);
         recorder.external = external.iter().map(|path| escaped(path.as_str().as_bytes())).collect();
         recorder.is_mixed = noted.iter().any(|noted| noted.all.is_some());
-        for CheckpointNote { stood, all, touched, left, failed } in noted {
+        for CheckpointNote { stood, all, since, touched, left, failed } in noted {
             recorder.store.mark_in_use(stood.iter().filter_map(|(_, what)| what.as_ref()?.blob()));
+            recorder.since = since.unwrap_or(recorder.since);
             if let Some(mark) = &all {
                 match recorder.store.cache.reload(mark) {
                     Ok(true) => recorder.all = all,
@@ -275,10 +282,13 @@ impl<'a> Recorder<'a> {
             });
             return noted.map(|noted| (noted, None));
         }
+        // File times are coarse: a file written now may get a slightly earlier time.
+        self.since = now() - 20_000_000;
         Some(match self.scan_before(workspace) {
             Ok((walk, mark)) => {
                 self.all = Some(mark.clone());
-                (CheckpointNote { all: Some(mark), ..CheckpointNote::default() }, Some(walk))
+                let since = Some(self.since);
+                (CheckpointNote { all: Some(mark), since, ..CheckpointNote::default() }, Some(walk))
             }
             Err(e) => (self.cannot_keep(&e), None),
         })
@@ -355,6 +365,7 @@ impl<'a> Recorder<'a> {
             before.renamed_to(differences.iter().filter(|one| one.change.by_command))
         });
         for one in differences {
+            let was_made_readable = one.was_only_made_readable(self.since);
             let Difference { mut change, is_scanned, .. } = one;
             let is_left_alone = !is_scanned && !change.by_command;
             change.ignored &= change.by_command;
@@ -362,7 +373,7 @@ impl<'a> Recorder<'a> {
             change.mixed = !change.ignored
                 && (renamed.contains(&change.path)
                     || ancestors(&change.path).any(|above| renamed.contains(&format!("{above}/"))));
-            if is_left_alone || change.mixed && change.before.is_none() {
+            if was_made_readable || is_left_alone || change.mixed && change.before.is_none() {
                 continue;
             }
             // A file may have replaced an ignored folder.
@@ -410,5 +421,15 @@ impl<'a> Recorder<'a> {
             _ => Vec::new(),
         };
         Ok(RecordedChanges { changes: Ok(changes), rules: Some(rules), ignored })
+    }
+}
+
+impl Difference {
+    /// Whether it was unreadable before and has not changed since: a command only made it readable.
+    fn was_only_made_readable(&self, since: i64) -> bool {
+        let is_old = |changed: i64| changed != 0 && changed < since;
+        let before = self.change.before.as_ref();
+        before.is_some_and(|before| before.is_unknown_at(&self.change.path))
+            && self.facts.is_some_and(|(facts, _)| is_old(facts.changed))
     }
 }

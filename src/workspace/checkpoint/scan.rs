@@ -29,6 +29,8 @@ thread_local! {
     pub(super) static READS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
+/// After so many entries of the walk, their memory is released.
+const RELEASED: usize = 8_192;
 /// How often to try reading a file that changes while it is read.
 const TRIES: usize = 3;
 
@@ -87,16 +89,24 @@ impl CheckpointStore {
         );
         let DetailedWalk { met: mut entries, left_out, rules, others, unreadable } = close;
         entries.push(workspace.root_entry()?);
-        entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        // Taken from the end below.
+        entries.sort_unstable_by(|a, b| b.path.cmp(&a.path));
         entries.dedup_by(|a, b| a.path == b.path);
         let mut kept = ignored::select(workspace, &left_out, self.ignored_limits);
         let paths: HashSet<String> = kept.iter().map(|kept| kept.path.clone()).collect();
         // The walk already contains what git tracks in an ignored folder.
         kept.retain(|kept| {
-            entries.binary_search_by(|entry| entry.path.as_str().cmp(&kept.path)).is_err()
+            entries.binary_search_by(|entry| kept.path.as_str().cmp(&entry.path)).is_err()
         });
         self.cache.begin_scan(entries.len() + kept.len());
-        let entries = entries.into_iter().map(|entry| {
+        let entries = std::iter::from_fn(|| {
+            // The cache takes as much memory as they release.
+            if entries.len().is_multiple_of(RELEASED) {
+                entries.shrink_to_fit();
+            }
+            entries.pop()
+        });
+        let entries = entries.map(|entry| {
             let tracked = paths.contains(&entry.path);
             (entry, tracked, tracked)
         });
@@ -350,7 +360,7 @@ impl Workspace {
     }
 
     /// Identifies the entry at a path.
-    pub(in crate::workspace) fn identity_at(&self, path: &str) -> io::Result<Identity> {
+    pub(super) fn identity_at(&self, path: &str) -> io::Result<Identity> {
         let (_, found) = self.entry(path)?;
         Ok(Identity::of(&FileStat::of(&found), found.len()))
     }

@@ -318,13 +318,16 @@ impl StatCache {
     /// Writes what is new, so that it is on disk. If the file has grown long, it is written anew.
     pub(super) fn write(&mut self) -> Result<CachePosition> {
         self.load()?;
-        if self.end == 0 || self.end > 2 * self.compact_end + SLACK {
-            self.rewrite()?;
+        let written = if self.end == 0 || self.end > 2 * self.compact_end + SLACK {
+            self.rewrite()
         } else if !self.lines.text.is_empty() {
-            self.append().map_err(|e| {
-                self.unload();
-                Error::io("write", &self.path, e)
-            })?;
+            self.append().map_err(|e| Error::io("write", &self.path, e))
+        } else {
+            Ok(())
+        };
+        if let Err(e) = written {
+            self.unload();
+            return Err(e);
         }
         Ok(self.position())
     }
@@ -341,32 +344,26 @@ impl StatCache {
     }
 
     fn rewrite(&mut self) -> Result<()> {
+        let fail = |e| Error::io("write", &self.path, e);
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+        fs::create_dir_all(folder).map_err(fail)?;
         let mut file = atomic::new_private(folder)?;
         self.id = uuid::Uuid::new_v4().simple().to_string();
-        let (end, lines) =
-            self.write_all(&mut file).map_err(|e| Error::io("write", &self.path, e))?;
-        // Later syncs cover what is appended, but not the file's name.
-        atomic::persist(file, &self.path)?;
-        (self.end, self.compact_end, self.lines) = (end, end, lines);
-        Ok(())
-    }
-
-    /// Writes everything, bit by bit. Returns the length.
-    fn write_all(&self, file: &mut impl Write) -> io::Result<(u64, Lines)> {
-        let (mut lines, mut end) = (Lines { are_kept: true, ..Lines::default() }, 0);
-        lines.add(&CacheLine::Id(Cow::Borrowed(&self.id)));
-        lines.add(&CacheLine::Unreadable(Cow::Borrowed(&self.unreadable)));
-        lines.add(&CacheLine::Rules(Cow::Borrowed(&self.rules)));
+        self.lines = Lines { are_kept: true, ..Lines::default() };
+        self.lines.add(&CacheLine::Id(Cow::Borrowed(&self.id)));
+        self.lines.add(&CacheLine::Unreadable(Cow::Borrowed(&self.unreadable)));
+        self.lines.add(&CacheLine::Rules(Cow::Borrowed(&self.rules)));
+        self.end = 0;
         for (path, known) in self.seen.iter() {
-            lines.add_at(path, Some(known));
-            if lines.text.len() > CHUNK {
-                end += lines.write_to(file)?;
+            self.lines.add_at(path, Some(known));
+            if self.lines.text.len() > CHUNK {
+                self.end += self.lines.write_to(&mut file).map_err(fail)?;
             }
         }
-        end += lines.write_to(file)?;
-        Ok((end, lines))
+        self.end += self.lines.write_to(&mut file).map_err(fail)?;
+        self.compact_end = self.end;
+        // Later syncs cover what is appended, but not the file's name.
+        atomic::persist(file, &self.path)
     }
 
     /// The blobs of all entries, also during a scan.

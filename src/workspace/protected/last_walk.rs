@@ -11,7 +11,6 @@ use super::snapshot::{ProtectedEntry, Snapshot, WatchedFolder, above};
 use super::{Protection, Repairs, is_git};
 use crate::protocol::Warning;
 use crate::workspace::Workspace;
-use crate::workspace::checkpoint::Identity;
 use crate::workspace::modes::clear_set_ids;
 use crate::workspace::names::{ancestors, split};
 use crate::workspace::walk::{PlaceKind, Walk, walk_all};
@@ -61,7 +60,7 @@ impl Protection {
                     repairs.incidents.push(Incident::Appeared { place });
                 }
             }
-            repairs.folder(&mut folder, &now);
+            repairs.folder(&mut folder, now);
             if let Some((missing, to)) = moved {
                 known.folders.push(repairs.moved(missing, to, folder.path));
             }
@@ -138,7 +137,7 @@ impl Repairs<'_> {
         self.incidents.push(Incident::Moved { from, to });
         let mut folder = WatchedFolder { path, is_bare: Some(false), ..missing };
         if let Some(now) = ProtectedScan::again(self.workspace, &folder) {
-            self.folder(&mut folder, &now);
+            self.folder(&mut folder, now);
         }
         folder
     }
@@ -180,25 +179,31 @@ impl Repairs<'_> {
 }
 
 /// The files that have such bits before the first command. They may keep them.
-pub(super) fn set_id_files(workspace: &Workspace, walk: &Walk) -> BTreeMap<String, Identity> {
-    let known = |path: &str| Some((path.to_owned(), workspace.identity_at(path).ok()?));
-    walk.places(PlaceKind::SetId).filter_map(known).collect()
+pub(super) fn set_ids(workspace: &Workspace, walk: &Walk) -> Vec<ProtectedEntry> {
+    let now = |path| ProtectedScan::file(workspace, path);
+    walk.places(PlaceKind::SetId).filter_map(now).collect()
 }
 
-/// Clears the bits of all other files, and of those that have changed.
+/// Clears the bits of all other files, and of those whose content has changed.
 fn clear_new_set_ids(workspace: &Workspace, known: &Snapshot, walk: &Walk) -> Vec<Incident> {
-    let Some(before) = &known.set_id_files else { return Vec::new() };
+    let Some(before) = &known.set_ids else { return Vec::new() };
     let mut incidents = Vec::new();
-    for (path, now) in set_id_files(workspace, walk) {
-        if before.get(&path) == Some(&now) || known.leaves_alone(&path) {
+    for path in walk.places(PlaceKind::SetId).filter(|path| !known.leaves_alone(path)) {
+        let is_known = ProtectedScan::file(workspace, path).is_some_and(|now| {
+            before.iter().any(|before| before.is_itself(&now) && before.is_same(&now))
+        });
+        if is_known {
             continue;
         }
-        let cleared = workspace.parent_of(&path).and_then(|(dir, name)| clear_set_ids(&dir, &name));
+        let cleared = workspace.parent_of(path).and_then(|(dir, name)| clear_set_ids(&dir, &name));
         match cleared {
             // The file is gone, or has been replaced.
             Ok(false) => {}
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            done => incidents.push(Incident::SetId { place: path, cleared: done.map(drop) }),
+            done => {
+                let (place, cleared) = (path.to_owned(), done.map(drop));
+                incidents.push(Incident::SetId { place, cleared });
+            }
         }
     }
     incidents

@@ -114,7 +114,7 @@ impl Protection {
         let mut repairs = Repairs { workspace, quarantine, missing, incidents };
         for mut folder in std::mem::take(&mut known.folders) {
             if let Some(now) = ProtectedScan::again(workspace, &folder) {
-                repairs.folder(&mut folder, &now);
+                repairs.folder(&mut folder, now);
                 known.folders.push(folder);
             } else {
                 repairs.missing.extend(Some(folder).filter(|folder| folder.git().is_some()));
@@ -171,7 +171,7 @@ impl Snapshot {
             closed: walk.places(PlaceKind::Closed).map(str::to_owned).collect(),
             rules: walk.rules.clone(),
             git,
-            set_id_files: Some(last_walk::set_id_files(workspace, walk)),
+            set_ids: Some(last_walk::set_ids(workspace, walk)),
         }
     }
 }
@@ -217,9 +217,9 @@ impl Repairs<'_> {
 
     /// Moves new and changed entries of a folder away, and puts known contents back. Updates `folder` to the entries
     /// that must not change from now on.
-    fn folder(&mut self, folder: &mut WatchedFolder, now: &WatchedFolder) {
-        let is_completed = folder.is_completed(now);
-        for (key, change) in folder.differences(now) {
+    fn folder(&mut self, folder: &mut WatchedFolder, now: WatchedFolder) {
+        let is_completed = folder.is_completed(&now);
+        for (key, change) in folder.differences(&now) {
             let place = folder.path_of(&key);
             let moved = (change != EntryChange::Removed).then(|| self.move_away(&place));
             let former = folder.take(&key);
@@ -254,5 +254,6 @@ impl Repairs<'_> {
             let repair = Repair { moved, restored: Some((restored, of)) };
             self.incidents.push(Incident::Repaired { place, subject, change, repair });
         }
+        folder.update_parts(now);
     }
 }

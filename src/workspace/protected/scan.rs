@@ -68,6 +68,14 @@ impl<'a> ProtectedScan<'a> {
         scan.folder(&known.path, known.named.clone(), known.is_bare)
     }
 
+    /// A regular file at an escaped path, without its content; None if there is none.
+    pub(super) fn file(workspace: &'a Workspace, path: &str) -> Option<ProtectedEntry> {
+        let (dir, name) = workspace.parent_of(path).ok()?;
+        let found = dir.symlink_metadata(&name).ok().filter(Metadata::is_file)?;
+        let kind = Self { room: 0, ..Self::new(workspace) }.file_kind(&dir, &name, &found);
+        Some(ProtectedEntry { inode: Some(found.ino()), kind })
+    }
+
     /// Scans the entries under protected names in a folder; None if the folder does not exist. `named` are names in it
     /// that git's settings contain.
     pub(super) fn folder(

@@ -9,7 +9,6 @@ use super::is_git;
 use super::scan::HEAD;
 use super::scope::FolderRole;
 use crate::protocol::Digest;
-use crate::workspace::checkpoint::Identity;
 use crate::workspace::names::{ancestors, split};
 use crate::workspace::repository::GitNames;
 
@@ -42,9 +41,9 @@ pub struct Snapshot {
     /// The files and folders that git's settings name.
     #[serde(default)]
     pub(super) git: GitNames,
-    /// The files with a set-user-ID or set-group-ID bit, by path; None if unknown, as in journals of older versions.
+    /// The files with a set-user-ID or set-group-ID bit; None in journals of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) set_id_files: Option<BTreeMap<String, Identity>>,
+    pub(super) set_ids: Option<Vec<ProtectedEntry>>,
 }
 
 /// A folder in which protected names are searched, and the entries under them.
@@ -122,8 +121,7 @@ impl Snapshot {
     pub(super) fn forget_old_inodes(&mut self, root: Option<u64>) {
         if self.inode.or(root) != root {
             let entries = self.folders.iter_mut().flat_map(|folder| folder.entries.values_mut());
-            entries.for_each(|entry| entry.inode = None);
-            self.set_id_files = None;
+            entries.chain(self.set_ids.iter_mut().flatten()).for_each(|entry| entry.inode = None);
         }
     }
 }
@@ -186,6 +184,16 @@ impl WatchedFolder {
             found.push((key.clone(), change));
         }
         found
+    }
+
+    /// Updates the parts of repositories that git may change, so that the latest ones are put back.
+    pub(super) fn update_parts(&mut self, now: Self) {
+        for (key, entry) in now.entries.into_iter().filter(|(_, entry)| entry.is_part()) {
+            let is_in_known = above(&key).next().is_none_or(|git| self.entries.contains_key(git));
+            if is_in_known && !matches!(entry.kind, ProtectedKind::Head(None)) {
+                self.entries.insert(key, entry);
+            }
+        }
     }
 }
 
@@ -343,7 +351,7 @@ mod tests {
         let part = || folder(1, FolderRole::Part);
         let git = || (".git", folder(1, FolderRole::Repository));
         let all = |text| root([git(), (".git/HEAD", head(text)), (".git/refs", part())]);
-        let before = all(Some("a"));
+        let mut before = all(Some("a"));
         assert_eq!(before.differences(&all(Some("b"))), []);
         let broken = root([git(), (".git/HEAD", head(None))]);
         let changed = |key: &str, change| (key.to_owned(), change);
@@ -356,6 +364,14 @@ mod tests {
         );
         // What was not there need not come.
         assert_eq!(root([git()]).differences(&all(Some("a"))), []);
+        before.update_parts(broken);
+        assert_eq!(before, all(Some("a")));
+        before.update_parts(all(Some("b")));
+        assert_eq!(before, all(Some("b")));
+        // Nothing is taken in of a repository that is not known.
+        let mut none = root([]);
+        none.update_parts(all(Some("a")));
+        assert_eq!(none, root([]));
     }
 
     fn any_root() -> impl Strategy<Value = WatchedFolder> {
