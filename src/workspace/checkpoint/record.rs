@@ -66,9 +66,10 @@ pub struct Recorder<'a> {
     all: Option<CachePosition>,
     /// When its first command was about to run, on the clock of file times.
     since: i64,
-    /// Paths that operations changed after the first command, and what they had left there before the next one; None
-    /// if none has run since.
-    touched: BTreeMap<String, Option<Option<TreeEntry>>>,
+    /// Paths that operations have changed since the last command.
+    touched: BTreeSet<String>,
+    /// What operations had left, before the last command, at paths that they changed after the first one.
+    left: BTreeMap<String, Option<TreeEntry>>,
     /// Paths that the person changed after a hard stop within the turn.
     external: BTreeSet<String>,
     /// Whether commands ran before a hard stop: then it is unknown who changed what.
@@ -93,7 +94,8 @@ impl<'a> Recorder<'a> {
             stood: BTreeMap::new(),
             all: None,
             since: i64::MIN,
-            touched: BTreeMap::new(),
+            touched: BTreeSet::new(),
+            left: BTreeMap::new(),
             external: BTreeSet::new(),
             is_mixed: false,
             rules: KeptRules::default(),
@@ -128,8 +130,11 @@ impl<'a> Recorder<'a> {
             for (path, what) in stood {
                 recorder.stood.entry(path).or_insert((what, is_early));
             }
-            recorder.touched.extend(touched.into_iter().map(|path| (path, None)));
-            recorder.touched.extend(left.into_iter().map(|(path, what)| (path, Some(what))));
+            recorder.touched.extend(touched);
+            for (path, what) in left {
+                recorder.touched.remove(&path);
+                recorder.left.insert(path, what);
+            }
             failed.iter().for_each(|why| recorder.fail(why));
         }
         recorder
@@ -238,8 +243,7 @@ impl<'a> Recorder<'a> {
         path: String,
         noted: &mut CheckpointNote,
     ) -> Result<()> {
-        if self.all.is_some() && self.touched.get(&path) != Some(&None) {
-            self.touched.insert(path.clone(), None);
+        if self.all.is_some() && self.touched.insert(path.clone()) {
             noted.touched.push(path.clone());
         }
         // The cache contains everything from before the first command.
@@ -256,10 +260,7 @@ impl<'a> Recorder<'a> {
 
     /// Whether a command was the last to change the entry at a path.
     fn is_by_command(&self, path: &str, now: Option<&TreeEntry>) -> bool {
-        match self.touched.get(path) {
-            None => true,
-            Some(left) => left.as_ref().is_some_and(|left| left.as_ref() != now),
-        }
+        !self.touched.contains(path) && self.left.get(path).is_none_or(|left| left.as_ref() != now)
     }
 
     /// Call before a command runs. Before the first, scans the whole workspace and returns what must be in the
@@ -273,10 +274,10 @@ impl<'a> Recorder<'a> {
         }
         if self.all.is_some() {
             let noted = self.keep(|recorder, noted| {
-                for (path, left) in recorder.touched.iter_mut().filter(|(_, left)| left.is_none()) {
-                    let what = recorder.store.inspect(workspace, path, false)?;
+                for path in std::mem::take(&mut recorder.touched) {
+                    let what = recorder.store.inspect(workspace, &path, false)?;
                     noted.left.push((path.clone(), what.clone()));
-                    *left = Some(what);
+                    recorder.left.insert(path, what);
                 }
                 Ok(())
             });

@@ -100,10 +100,8 @@ impl Unreadable {
 
 impl From<BTreeSet<String>> for Unreadable {
     fn from(places: BTreeSet<String>) -> Self {
-        let ended = |place: String| match place.is_empty() || place.ends_with('/') {
-            true => place,
-            false => place + "/",
-        };
+        let is_ended = |place: &str| place.is_empty() || place.ends_with('/');
+        let ended = |place: String| if is_ended(&place) { place } else { place + "/" };
         let mut highest: BTreeSet<String> = BTreeSet::new();
         for place in places.into_iter().map(ended).collect::<BTreeSet<_>>() {
             if highest.last().is_none_or(|last| !place.starts_with(last)) {
