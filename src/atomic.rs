@@ -106,37 +106,28 @@ pub fn persist(file: NamedTempFile, path: &Path) -> Result<()> {
 /// `name` with `-2`, `-3`… before its extension. Never overwrites. Returns the path it got.
 /// Both must be on one file system.
 pub fn move_into(from: &Path, folder: &Path, name: &OsStr) -> Result<PathBuf> {
-    free_name(folder, name, |to| rename_new(CWD, from.as_os_str(), CWD, to.as_os_str()))
-        .map_err(|e| Error::io("move", from, e))
+    let name = Path::new(name);
+    let stem = name.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = name.extension().map(|e| format!(".{}", e.to_string_lossy()));
+    let mut to = folder.join(name);
+    for n in 2.. {
+        match rename_new(CWD, from.as_os_str(), CWD, to.as_os_str()) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                let ending = format!("-{n}{}", extension.as_deref().unwrap_or_default());
+                to = folder
+                    .join(format!("{}{ending}", shortened(&stem, 255 - ending.len().min(255))));
+            }
+            Err(e) => return Err(Error::io("move", from, e)),
+            Ok(()) => break,
+        }
+    }
+    Ok(to)
 }
 
 /// Writes a new file `name` into `folder`, with a suffix where the name is taken.
 pub fn write_into(folder: &Path, name: &OsStr, bytes: &[u8]) -> Result<PathBuf> {
     let temporary = write_beside(&folder.join("new"), bytes)?;
     move_into(&temporary, folder, name)
-}
-
-fn free_name(
-    folder: &Path,
-    name: &OsStr,
-    put: impl Fn(&Path) -> io::Result<()>,
-) -> io::Result<PathBuf> {
-    let name = Path::new(name);
-    let stem = name.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let extension = name.extension().map(|e| format!(".{}", e.to_string_lossy()));
-    let mut to = folder.join(name);
-    for n in 2.. {
-        match put(&to) {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                let ending = format!("-{n}{}", extension.as_deref().unwrap_or_default());
-                to = folder
-                    .join(format!("{}{ending}", shortened(&stem, 255 - ending.len().min(255))));
-            }
-            Err(e) => return Err(e),
-            Ok(()) => break,
-        }
-    }
-    Ok(to)
 }
 
 /// As much of the beginning of `name` as fits into `limit` bytes.

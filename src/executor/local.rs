@@ -18,7 +18,7 @@ use crate::workspace::checkpoint::Recorder;
 use crate::workspace::protected::{ProtectionHandle, Snapshot};
 use crate::workspace::walk::Walk;
 use crate::workspace::{
-    Contents, MovePlan, PathFacts, Plan, READ_LIMIT, READ_ROOM, SearchOptions, Workspace,
+    Contents, PathFacts, Plan, READ_LIMIT, READ_ROOM, SearchOptions, Workspace,
 };
 
 /// The workspace on this machine.
@@ -192,22 +192,22 @@ impl<'a> LocalExecutor<'a> {
         })
     }
 
-    /// Makes changes that are planned together. If the person approved a change of protected names, records it before.
+    /// Why a change of protected names is refused that the person approved: the check after a command could not
+    /// distinguish it from the command's.
+    fn refuse_beside_commands(&self, path: &RelPath, grant: Grant) -> Option<Failure> {
+        (grant.protected && self.protection.lock().has_begun()).then(|| Failure::execution(format!(
+            "'{path}' is protected, and its change could not be distinguished from those by the commands that have run before it or run now: send it again in a reply of its own"
+        )))
+    }
+
+    /// Makes changes that are planned together.
     fn change<R>(
         &mut self,
         effects: &[Effect],
         execute: impl FnOnce() -> R,
-        grant: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<R> {
         let workspace = self.workspace;
-        // The record must be on disk before the effect; see `protected::approved`.
-        if grant.protected && self.protection.lock().has_begun() {
-            for effect in effects {
-                let keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
-                self.protection.lock().expect(workspace, effect).map_or(Ok(()), keep)?;
-            }
-        }
         let noted = self.recorder.as_mut().and_then(|recorder| match effects {
             [Effect::Move(moved)] => recorder.before_move(workspace, moved),
             files => recorder.before_files(workspace, files.iter().filter_map(file_of)),
@@ -216,27 +216,7 @@ impl<'a> LocalExecutor<'a> {
             before(WriteAhead::Noted(&noted))?;
         }
         before(WriteAhead::Effects(effects))?;
-        let done = execute();
-        self.protection.lock().settle(workspace);
-        Ok(done)
-    }
-
-    fn rename(
-        &mut self,
-        plan: MovePlan,
-        grant: Grant,
-        before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
-    ) -> Result<Detail> {
-        if grant.protected && plan.is_folder && self.protection.lock().has_begun() {
-            return Ok(Failure::execution(format!(
-                "'{}' contains protected names, and their move could not be distinguished from changes by the commands of this turn: send the MOVE_FILE again in a reply of its own",
-                plan.effect().from
-            ))
-            .into());
-        }
-        let effect = Effect::Move(Box::new(plan.effect().clone()));
-        let done = self.change(&[effect], || plan.execute(), grant, before)?;
-        Ok(done.unwrap_or_else(Detail::Failed))
+        Ok(execute())
     }
 }
 
@@ -253,8 +233,11 @@ impl Executor for LocalExecutor<'_> {
                 Err(failure) => return Ok(failure.into()),
                 Ok(plan) => plan,
             };
+            if let Some(failure) = self.refuse_beside_commands(&plan.effect().path, grant) {
+                return Ok(failure.into());
+            }
             let (effect, workspace) = (effect_of(&plan), self.workspace);
-            let done = self.change(&[effect], || plan.execute(workspace), grant, before)?;
+            let done = self.change(&[effect], || plan.execute(workspace), before)?;
             return Ok(done.unwrap_or_else(Detail::Failed));
         }
         match operation {
@@ -266,7 +249,14 @@ impl Executor for LocalExecutor<'_> {
             }
             Operation::Move { path, to } => match self.workspace.plan_move(path, to, permit) {
                 Err(failure) => Ok(failure.into()),
-                Ok(plan) => self.rename(plan, grant, before),
+                Ok(plan) => {
+                    if let Some(failure) = self.refuse_beside_commands(&plan.effect().from, grant) {
+                        return Ok(failure.into());
+                    }
+                    let effect = Effect::Move(Box::new(plan.effect().clone()));
+                    let done = self.change(&[effect], || plan.execute(), before)?;
+                    Ok(done.unwrap_or_else(Detail::Failed))
+                }
             },
             Operation::Run(run) => self.run(run, grant, before),
             Operation::Read { path, reading: Reading::Now(encoding) } => {
@@ -305,7 +295,7 @@ impl Executor for LocalExecutor<'_> {
         let (plans, workspace) = (std::mem::take(&mut self.joined), self.workspace);
         let effects: Vec<Effect> = plans.iter().map(effect_of).collect();
         let execute = || Plan::execute_all(workspace, plans);
-        let all = self.change(&effects, execute, Grant::default(), before)?;
+        let all = self.change(&effects, execute, before)?;
         Ok(all.into_iter().map(|done| done.unwrap_or_else(Detail::Failed)).collect())
     }
 

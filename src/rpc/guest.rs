@@ -225,13 +225,10 @@ impl Served {
         let mut begun = Begun { key: key.clone(), operation, command, guard: None, effect: None };
         let opens = Grant { protected: asked.protected, repository: asked.repository };
         let mut before = |coming: WriteAhead<'_>| match coming {
-            WriteAhead::Guard(snapshot) if begun.command.is_some() => {
-                self.steps.watch(key);
+            WriteAhead::Guard(snapshot) => {
                 begun.guard = Some(snapshot.clone());
                 Ok(())
             }
-            // It is those commands' that run meanwhile.
-            WriteAhead::Guard(snapshot) => self.steps.keep_guard(snapshot),
             // A host keeps nothing of its guest's files.
             WriteAhead::Noted(_) => Ok(()),
             WriteAhead::Effects(effects) => {
@@ -325,9 +322,7 @@ impl Served {
         if !self.guarded {
             return Ok(Some(Vec::new()));
         }
-        let Some(snapshot) = self.steps.kept_guard(key)?.or_else(|| begun.guard.clone()) else {
-            return Ok(Some(Vec::new()));
-        };
+        let Some(snapshot) = begun.guard.clone() else { return Ok(Some(Vec::new())) };
         Ok(self.protection.while_idle(|| self.put_right(key, snapshot)))
     }
 

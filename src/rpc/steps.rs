@@ -30,9 +30,6 @@ const FOLDER: &str = "steps";
 const RECORD: &str = "step_";
 /// How the names of the files begin that the helper of a command holds.
 const COMMAND: &str = "run_";
-/// How the names of the files begin that hold what a command's record cannot hold: what stands under
-/// protected names since somebody approved of a write there while it ran.
-const GUARD: &str = "guard_";
 /// The file of what they are known by. No record is called so.
 const IDENTITY: &str = "id";
 /// No key is longer.
@@ -58,8 +55,6 @@ struct Wanted {
     count: usize,
     /// Whether it is to end.
     ends: Arc<AtomicBool>,
-    /// Whether its command runs under a guard.
-    watched: bool,
 }
 
 /// A step that somebody in this process asked to be carried out.
@@ -200,40 +195,6 @@ impl Steps {
         }
     }
 
-    /// The command of a step that is being carried out is about to run under a guard: what is approved from here on
-    /// is kept with it.
-    pub(super) fn watch(&self, key: &str) {
-        if let Some(wanted) = self.going().get_mut(key) {
-            wanted.watched = true;
-        }
-    }
-
-    /// Keeps what stands under protected names with all commands that run now. Else a write that
-    /// somebody approved of would be undone with the doings of one that is lost.
-    pub(super) fn keep_guard(&self, snapshot: &Snapshot) -> Result<()> {
-        let kept = serde_json::to_vec(snapshot);
-        let kept = kept.map_err(|e| Error::io("write", &self.state, e.into()))?;
-        let watched: Vec<PathBuf> = self
-            .going()
-            .iter()
-            .filter(|(_, wanted)| wanted.watched)
-            .map(|(key, _)| self.file(GUARD, key))
-            .collect();
-        // Nobody who interrupts a step waits for the disk.
-        watched.iter().try_for_each(|path| atomic::write_private(path, &kept))
-    }
-
-    /// What was kept so with a command.
-    pub(super) fn kept_guard(&self, key: &str) -> Result<Option<Snapshot>> {
-        let path = self.file(GUARD, key);
-        let fail = |e| Error::io("read", &path, e);
-        match atomic::read_own(&path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(fail(e)),
-            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|e| fail(e.into())),
-        }
-    }
-
     /// Forgets a step, unless somebody carries it out.
     pub(super) fn forget(&self, key: &str) -> Result<()> {
         match self.try_hold(key, false)? {
@@ -251,12 +212,8 @@ impl Steps {
 
     /// A step's command has ended, and that is known.
     pub(super) fn end_of_command(&self, key: &str) {
-        if let Some(wanted) = self.going().get_mut(key) {
-            wanted.watched = false;
-        }
         // Else it goes with the step.
         let _ = fs::remove_file(self.lock_of(key));
-        let _ = fs::remove_file(self.file(GUARD, key));
     }
 
     /// Goes through those that nobody holds.

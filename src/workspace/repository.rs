@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Workspace;
-use super::locate::{self, FinalLink, PathLocation};
+use super::locate::{self, PathLocation};
 use super::names::{escaped, shown, split};
 use super::overlay::{Cover, Overlay};
 use super::walk::Walk;
@@ -98,15 +98,13 @@ impl Overlay<'_> {
     ) -> Result<(), Failure> {
         match self.git_configuration_at(location) {
             None => Ok(()),
-            Some((place, _)) => {
-                Err(configures_git(path, if place.is_empty() { "." } else { &place }))
-            }
+            Some(place) => Err(configures_git(path, if place.is_empty() { "." } else { &place })),
         }
     }
 
     /// The repository, or the file or folder named by git's settings, that a write to a location would affect: it is
-    /// the location, contains it, or is in it. Also returns whether git's settings name it.
-    pub(super) fn git_configuration_at(&self, location: &PathLocation) -> Option<(String, bool)> {
+    /// the location, contains it, or is in it.
+    pub(super) fn git_configuration_at(&self, location: &PathLocation) -> Option<String> {
         let workspace = self.workspace;
         if !workspace.protects_git {
             return None;
@@ -123,7 +121,7 @@ impl Overlay<'_> {
             }
         };
         if let Some(n) = repository_around(&names, exists) {
-            return Some((names[..n].join("/"), false));
+            return Some(names[..n].join("/"));
         }
         let tops = (0..names.len()).filter(|n| exists(*n, GIT)).map(|n| names[..n].join("/"));
         let git = workspace.git_references(tops.chain(workspace.repositories()));
@@ -135,26 +133,11 @@ impl Overlay<'_> {
         let is_folder = location.found.as_ref().is_some_and(locate::LocatedEntry::is_folder);
         let itself =
             || Some(location.real.to_string()).filter(|path| !is_folder && git.contain()(path));
-        Some((place.cloned().or_else(itself)?, true))
+        place.cloned().or_else(itself)
     }
 }
 
 impl Workspace {
-    /// Whether only the person may write a real path.
-    pub(super) fn is_protected(&self, real: &RelPath) -> bool {
-        self.has_protected_name(real) || self.git_configuration_around(real).is_some()
-    }
-
-    /// How many names of a real path lead to the folder whose next name is protected because of git, and whether git's
-    /// settings name it.
-    pub(super) fn git_configuration_around(&self, real: &RelPath) -> Option<(usize, bool)> {
-        let overlay = self.as_is();
-        let location = overlay.resolve(real, FinalLink::Keep).ok()?;
-        let (place, is_named) = overlay.git_configuration_at(&location)?;
-        let names = place.split('/').filter(|name| !name.is_empty()).count();
-        Some((names.saturating_sub(usize::from(is_named)), is_named))
-    }
-
     /// Whether git's settings name one of these files.
     pub(super) fn git_names_any(&self, mut paths: impl Iterator<Item = String>) -> bool {
         let named = self.git_references(self.repositories().into_iter());

@@ -90,7 +90,7 @@ impl CheckpointStore {
         let needs = turns.needs(self);
         self.turns = Some(turns);
         let BlobNeeds { always: mut needed, turns } = needs?;
-        self.cache.load(None)?;
+        self.cache.load()?;
         needed.append(&mut self.cache.blobs());
         needed.extend(self.in_use.iter().cloned());
         let size_of = |blob: &BlobId| self.blobs.size_of(blob).unwrap_or_default();

@@ -149,7 +149,7 @@ impl CheckpointStore {
                 draft.leave_below(&folder);
                 continue;
             }
-            self.cache.load(None)?;
+            self.cache.load()?;
             let known = self.cache.get(&folder).and_then(|known| known.what.mode());
             let now = self.inspect(workspace, &folder, force)?;
             let mode = known.unwrap_or(0o755);

@@ -35,9 +35,9 @@ pub struct CheckpointNote {
     /// When it was scanned, on the clock of file times, in nanoseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) since: Option<i64>,
-    /// Paths that an operation changes after a command has run, and whether the command had changed them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) touched: Vec<(String, bool)>,
+    /// Paths that an operation changes after a command has run.
+    #[serde(default, rename = "operated", skip_serializing_if = "Vec::is_empty")]
+    pub(super) touched: Vec<String>,
     /// What operations had left at these paths before a further command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) left: Vec<(String, Option<TreeEntry>)>,
@@ -66,9 +66,9 @@ pub struct Recorder<'a> {
     all: Option<CachePosition>,
     /// When its first command was about to run, on the clock of file times.
     since: i64,
-    /// Paths that operations changed after the first command, and whether a command had changed them before.
-    touched: BTreeMap<String, bool>,
-    /// What operations had left at these paths before the last command.
+    /// Paths that operations have changed since the last command.
+    touched: BTreeSet<String>,
+    /// What operations had left, before the last command, at paths that they changed after the first one.
     left: BTreeMap<String, Option<TreeEntry>>,
     /// Paths that the person changed after a hard stop within the turn.
     external: BTreeSet<String>,
@@ -94,7 +94,7 @@ impl<'a> Recorder<'a> {
             stood: BTreeMap::new(),
             all: None,
             since: i64::MIN,
-            touched: BTreeMap::new(),
+            touched: BTreeSet::new(),
             left: BTreeMap::new(),
             external: BTreeSet::new(),
             is_mixed: false,
@@ -120,7 +120,7 @@ impl<'a> Recorder<'a> {
             recorder.store.mark_in_use(stood.iter().filter_map(|(_, what)| what.as_ref()?.blob()));
             recorder.since = since.unwrap_or(recorder.since);
             if let Some(mark) = &all {
-                match recorder.store.cache.load(Some(mark)) {
+                match recorder.store.cache.reload(mark) {
                     Ok(true) => recorder.all = all,
                     Ok(false) => recorder.fail("what the workspace was like before it is gone"),
                     Err(e) => recorder.fail(&e.to_string()),
@@ -130,9 +130,9 @@ impl<'a> Recorder<'a> {
             for (path, what) in stood {
                 recorder.stood.entry(path).or_insert((what, is_early));
             }
-            touched.into_iter().for_each(|(path, changed)| recorder.touched(path, changed));
+            recorder.touched.extend(touched);
             for (path, what) in left {
-                recorder.touched.entry(path.clone()).or_default();
+                recorder.touched.remove(&path);
                 recorder.left.insert(path, what);
             }
             failed.iter().for_each(|why| recorder.fail(why));
@@ -243,11 +243,8 @@ impl<'a> Recorder<'a> {
         path: String,
         noted: &mut CheckpointNote,
     ) -> Result<()> {
-        let is_as_left = self.touched.contains_key(&path) && !self.left.contains_key(&path);
-        if self.all.is_some() && !is_as_left {
-            let changed = self.is_changed(workspace, &path)?;
-            self.touched(path.clone(), changed);
-            noted.touched.push((path.clone(), changed));
+        if self.all.is_some() && self.touched.insert(path.clone()) {
+            noted.touched.push(path.clone());
         }
         // The cache contains everything from before the first command.
         let is_known = self.all.is_some() && self.store.cache.get(&path).is_some();
@@ -261,28 +258,9 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Records that an operation is about to change a path, which a command may have `changed` before.
-    fn touched(&mut self, path: String, changed: bool) {
-        self.left.remove(&path);
-        *self.touched.entry(path).or_default() |= changed;
-    }
-
-    /// Whether a command has changed the entry, since an operation did or at all.
-    fn is_changed(&mut self, workspace: &Workspace, path: &str) -> Result<bool> {
-        let was = match self.left.get(path).cloned() {
-            Some(left) => left,
-            None if self.store.is_unchanged_since_scan(workspace, path) => return Ok(false),
-            None => self.store.cache.get(path).map(|known| known.what.clone()),
-        };
-        let now = self.store.inspect_as(workspace, path, false, [was.as_ref(), None])?;
-        // Ignored entries were not scanned before.
-        Ok(now != was && (was.is_some() || !self.is_ignored(path, now.as_ref())))
-    }
-
-    /// Whether a command changed an entry that differs from its state before the first command.
+    /// Whether a command was the last to change the entry at a path.
     fn is_by_command(&self, path: &str, now: Option<&TreeEntry>) -> bool {
-        self.touched.get(path).is_none_or(|by_command| *by_command)
-            || self.left.get(path).is_some_and(|left| left.as_ref() != now)
+        !self.touched.contains(path) && self.left.get(path).is_none_or(|left| left.as_ref() != now)
     }
 
     /// Call before a command runs. Before the first, scans the whole workspace and returns what must be in the
@@ -296,13 +274,10 @@ impl<'a> Recorder<'a> {
         }
         if self.all.is_some() {
             let noted = self.keep(|recorder, noted| {
-                let Self { store, touched, left, .. } = recorder;
-                for path in touched.keys() {
-                    if !left.contains_key(path) {
-                        let what = store.inspect(workspace, path, false)?;
-                        left.insert(path.clone(), what.clone());
-                        noted.left.push((path.clone(), what));
-                    }
+                for path in std::mem::take(&mut recorder.touched) {
+                    let what = recorder.store.inspect(workspace, &path, false)?;
+                    noted.left.push((path.clone(), what.clone()));
+                    recorder.left.insert(path, what);
                 }
                 Ok(())
             });
@@ -326,9 +301,7 @@ impl<'a> Recorder<'a> {
         self.ignored[0] = Some(ignored);
         self.repositories = walk.places(PlaceKind::Repository).map(str::to_owned).collect();
         self.store.sync()?;
-        // This turn has no position in the cache file yet.
-        self.store.cache.compact()?;
-        Ok((walk, self.store.cache.write(true)?))
+        Ok((walk, self.store.cache.write()?))
     }
 
     /// The ignore rules from before the turn, even if its operations have changed them since.
@@ -435,10 +408,6 @@ impl<'a> Recorder<'a> {
                     }
                 }
             }
-        }
-        if self.all.is_some() {
-            self.store.sync()?;
-            self.store.cache.write(false)?;
         }
         let mut changes: Vec<TreeChange> =
             all.into_values().filter(|change| change.before != change.after).collect();

@@ -29,6 +29,8 @@ thread_local! {
     pub(super) static READS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
+/// After so many entries of the walk, their memory is released.
+const RELEASED: usize = 8_192;
 /// How often to try reading a file that changes while it is read.
 const TRIES: usize = 3;
 
@@ -76,7 +78,7 @@ impl CheckpointStore {
         let now = now();
         let mut walk = detailed_walk(workspace, by)?;
         // Later than the walk, which needs much memory.
-        self.cache.load(None)?;
+        self.cache.load()?;
         let mut close = *walk.detailed.take().unwrap_or_default();
         tracked::add_tracked(
             workspace,
@@ -87,16 +89,24 @@ impl CheckpointStore {
         );
         let DetailedWalk { met: mut entries, left_out, rules, others, unreadable } = close;
         entries.push(workspace.root_entry()?);
-        entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        // Taken from the end below.
+        entries.sort_unstable_by(|a, b| b.path.cmp(&a.path));
         entries.dedup_by(|a, b| a.path == b.path);
         let mut kept = ignored::select(workspace, &left_out, self.ignored_limits);
         let paths: HashSet<String> = kept.iter().map(|kept| kept.path.clone()).collect();
         // The walk already contains what git tracks in an ignored folder.
         kept.retain(|kept| {
-            entries.binary_search_by(|entry| entry.path.as_str().cmp(&kept.path)).is_err()
+            entries.binary_search_by(|entry| kept.path.as_str().cmp(&entry.path)).is_err()
         });
         self.cache.begin_scan(entries.len() + kept.len());
-        let entries = entries.into_iter().map(|entry| {
+        let entries = std::iter::from_fn(|| {
+            // The cache takes as much memory as they release.
+            if entries.len().is_multiple_of(RELEASED) {
+                entries.shrink_to_fit();
+            }
+            entries.pop()
+        });
+        let entries = entries.map(|entry| {
             let tracked = paths.contains(&entry.path);
             (entry, tracked, tracked)
         });
@@ -268,7 +278,7 @@ impl CheckpointStore {
             self.mark_in_use(what.blob().into_iter());
             return Ok(Some(what));
         }
-        self.cache.load(None)?;
+        self.cache.load()?;
         Ok(Some(unreadable_entry(self.cache.get(path), &entry)))
     }
 
@@ -307,14 +317,6 @@ impl CheckpointStore {
     ) -> Result<bool> {
         let now = self.inspect_as(workspace, path, false, [what, None])?;
         Ok(is_same(now.as_ref(), what))
-    }
-
-    /// Whether the metadata proves that the entry at a path is unchanged since the last scan.
-    pub(super) fn is_unchanged_since_scan(&self, workspace: &Workspace, path: &str) -> bool {
-        self.cache.get(path).filter(|known| known.sure).is_some_and(|known| {
-            let same = Identity::of(&known.facts, known.size);
-            workspace.identity_at(path).is_ok_and(|now| now == same)
-        })
     }
 
     /// Reads a regular file, and stores its content with `keep`; None if it cannot be read or is not a regular file.

@@ -1,12 +1,12 @@
-//! Caches the results of the last scan, so that unchanged files are not read again, and the state before a command,
-//! for a turn that is resumed after a stop.
+//! Caches the results of the last scan, so that unchanged files are not read again.
 //!
-//! The cache is a file of lines, `checksum " " JSON`, that only grows within a turn. A line contains the entry at a
-//! path or the ignore rules of a folder, or removes one. So a turn writes only what has changed, and a position in the
-//! file ([`CachePosition`]) stands for the state at that time. Torn or damaged lines at its end are ignored.
+//! The cache is a file of lines, `checksum " " JSON`, that only grows. A line contains the entry at a path, or removes
+//! it, or the ignore rules. It is written once in a turn, just before the first command: so it grows only by what has
+//! changed, and if the turn is resumed after a stop, it still holds the state before that command ([`CachePosition`]).
+//! Torn or damaged lines at its end are ignored.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::ops::Bound;
@@ -76,48 +76,39 @@ enum CacheLine<'a> {
     Id(Cow<'a, str>),
     /// The entry at a path; None removes it.
     At(usize, Cow<'a, str>, Option<Cow<'a, CachedEntry>>),
-    /// The ignore files in a folder, by name; None removes them.
-    RulesIn(usize, Cow<'a, str>, Option<Cow<'a, BTreeMap<String, String>>>),
+    /// The ignore rules of the last scan.
+    Rules(Cow<'a, Texts>),
     Unreadable(Cow<'a, Unreadable>),
 }
 
 /// Places that a scan could not read, since a folder cannot be listed or searched: their contents are unknown, which
-/// does not mean empty. Maps each folder, with a trailing `/` (the root is empty), everything below which is hidden,
-/// to whether the folder itself is hidden, too. No folder is below another.
+/// does not mean empty. Each ends in a `/`, and everything at or below it is hidden; the root is empty. None is below
+/// another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Unreadable(BTreeMap<String, bool>);
+#[serde(from = "BTreeSet<String>")]
+pub(super) struct Unreadable(BTreeSet<String>);
 
 impl Unreadable {
     /// Whether the scan could not see this escaped path.
     pub(super) fn hides(&self, path: &str) -> bool {
-        if self.0.is_empty() {
-            return false;
-        }
         let path = format!("{path}/");
-        // In this order, everything between a folder and a path below it is below that folder, too.
+        // In this order, everything between a place and a path below it is below that place, too.
         let last = self.0.range::<str, _>((Bound::Unbounded, Bound::Included(&*path))).next_back();
-        last.is_some_and(|(folder, itself)| {
-            path.starts_with(folder) && (*itself || path.len() > folder.len())
-        })
+        last.is_some_and(|place| path.starts_with(place))
     }
 }
 
 impl From<BTreeSet<String>> for Unreadable {
-    /// A trailing `/` means that everything below a folder is hidden; otherwise the entry itself is, too.
     fn from(places: BTreeSet<String>) -> Self {
-        let mut all: BTreeMap<String, bool> = BTreeMap::new();
-        for place in places {
-            let is_below = place.is_empty() || place.ends_with('/');
-            let folder = if is_below { place } else { place + "/" };
-            *all.entry(folder).or_default() |= !is_below;
-        }
-        let mut highest = Self::default();
-        for (folder, itself) in all {
-            if highest.0.last_key_value().is_none_or(|(last, _)| !folder.starts_with(last)) {
-                highest.0.insert(folder, itself);
+        let is_ended = |place: &str| place.is_empty() || place.ends_with('/');
+        let ended = |place: String| if is_ended(&place) { place } else { place + "/" };
+        let mut highest: BTreeSet<String> = BTreeSet::new();
+        for place in places.into_iter().map(ended).collect::<BTreeSet<_>>() {
+            if highest.last().is_none_or(|last| !place.starts_with(last)) {
+                highest.insert(place);
             }
         }
-        highest
+        Self(highest)
     }
 }
 
@@ -182,7 +173,6 @@ pub(super) struct StatCache {
     end: u64,
     compact_end: u64,
     lines: Lines,
-    is_synced: bool,
     is_loaded: bool,
 }
 
@@ -196,21 +186,20 @@ impl StatCache {
         *self = Self::new(std::mem::take(&mut self.path));
     }
 
-    /// Reads the file unless it is loaded, only up to a mark if one is given. Returns whether everything up to the
-    /// mark could be read.
-    pub(super) fn load(&mut self, mark: Option<&CachePosition>) -> Result<bool> {
-        if self.is_loaded && mark.is_none() {
-            return Ok(true);
+    /// Reads the file unless it is loaded.
+    pub(super) fn load(&mut self) -> Result<()> {
+        if self.is_loaded {
+            return Ok(());
         }
         self.unload();
         self.is_loaded = true;
         let fail = |e| Error::io("read", &self.path, e);
         let mut file = match atomic::open_own(File::options().read(true), &self.path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(mark.is_none()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
             file => BufReader::new(file.map_err(fail)?),
         };
         let (mut line, mut lines) = (Vec::new(), 0);
-        while mark.is_none_or(|mark| self.end < mark.end) {
+        loop {
             line.clear();
             let length = file.read_until(b'\n', &mut line);
             let length = length.map_err(|e| Error::io("read", &self.path, e))?;
@@ -224,7 +213,18 @@ impl StatCache {
         // Removed and replaced entries take room, too.
         self.compact_end = self.end * self.seen.0.len() as u64 / lines.max(1);
         self.lines.are_kept = self.end > 0;
-        Ok(mark.is_none_or(|mark| mark.id == self.id && mark.end == self.end))
+        Ok(())
+    }
+
+    /// Returns to the state in the file. Returns whether it is the one at this position.
+    pub(super) fn reload(&mut self, position: &CachePosition) -> Result<bool> {
+        self.unload();
+        self.load()?;
+        Ok(self.position() == *position)
+    }
+
+    fn position(&self) -> CachePosition {
+        CachePosition { id: self.id.clone(), end: self.end }
     }
 
     /// Applies a line; None if its path is invalid.
@@ -235,15 +235,7 @@ impl StatCache {
                 replace_suffix(&mut self.lines.last, same, &rest)?;
                 self.seen.push(&*self.lines.last, known.map(Cow::into_owned));
             }
-            CacheLine::RulesIn(same, rest, rules) => {
-                replace_suffix(&mut self.lines.last, same, &rest)?;
-                match rules {
-                    Some(rules) => {
-                        self.rules.insert(self.lines.last.clone(), rules.into_owned());
-                    }
-                    None => drop(self.rules.remove(&self.lines.last)),
-                }
-            }
+            CacheLine::Rules(rules) => self.rules = rules.into_owned(),
             CacheLine::Unreadable(unreadable) => self.unreadable = unreadable.into_owned(),
         }
         Some(())
@@ -280,7 +272,7 @@ impl StatCache {
         is_new: bool,
     ) {
         if is_new {
-            self.lines.add_at(&path, CacheLine::At, Some(&known));
+            self.lines.add_at(&path, Some(&known));
         }
         match at {
             Some(at) => (self.seen.0[at].1, self.is_found[at]) = (Some(known), true),
@@ -304,17 +296,13 @@ impl StatCache {
 
     /// Records that the present scan has not found an earlier entry.
     pub(super) fn remove(&mut self, path: &str) {
-        self.lines.add_at(path, CacheLine::At, None);
+        self.lines.add_at(path, None);
     }
 
     pub(super) fn set_rules(&mut self, rules: Texts) {
-        let before = std::mem::replace(&mut self.rules, rules);
-        for folder in before.keys().filter(|folder| !self.rules.contains_key(*folder)) {
-            self.lines.add_at(folder, CacheLine::RulesIn, None);
-        }
-        for (folder, texts) in self.rules.iter().filter(|(f, texts)| before.get(*f) != Some(*texts))
-        {
-            self.lines.add_at(folder, CacheLine::RulesIn, Some(texts));
+        if rules != self.rules {
+            self.lines.add(&CacheLine::Rules(Cow::Borrowed(&rules)));
+            self.rules = rules;
         }
     }
 
@@ -325,70 +313,55 @@ impl StatCache {
         }
     }
 
-    /// Writes what is new, and syncs the file to disk with `sync`.
-    pub(super) fn write(&mut self, sync: bool) -> Result<CachePosition> {
-        if self.end == 0 {
-            self.rewrite()?;
-        } else if !self.lines.text.is_empty() || sync && !self.is_synced {
-            self.append(sync).map_err(|e| {
-                self.unload();
-                Error::io("write", &self.path, e)
-            })?;
+    /// Writes what is new, so that it is on disk. If the file has grown long, it is written anew.
+    pub(super) fn write(&mut self) -> Result<CachePosition> {
+        self.load()?;
+        let written = if self.end == 0 || self.end > 2 * self.compact_end + SLACK {
+            self.rewrite()
+        } else if !self.lines.text.is_empty() {
+            self.append().map_err(|e| Error::io("write", &self.path, e))
+        } else {
+            Ok(())
+        };
+        if let Err(e) = written {
+            self.unload();
+            return Err(e);
         }
-        Ok(CachePosition { id: self.id.clone(), end: self.end })
+        Ok(self.position())
     }
 
-    fn append(&mut self, sync: bool) -> io::Result<()> {
+    fn append(&mut self) -> io::Result<()> {
         let mut file = atomic::open_own(File::options().write(true), &self.path)?;
-        // Anything beyond is torn, or belongs to a turn that is repeated.
+        // Anything beyond is torn.
         if file.metadata()?.len() != self.end {
             file.set_len(self.end)?;
         }
         file.seek(SeekFrom::Start(self.end))?;
         self.end += self.lines.write_to(&mut file)?;
-        if sync {
-            file.sync_data()?;
-        }
-        self.is_synced = sync;
-        Ok(())
+        file.sync_data()
     }
 
     fn rewrite(&mut self) -> Result<()> {
+        let fail = |e| Error::io("write", &self.path, e);
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+        fs::create_dir_all(folder).map_err(fail)?;
         let mut file = atomic::new_private(folder)?;
         self.id = uuid::Uuid::new_v4().simple().to_string();
-        let (end, lines) =
-            self.write_all(&mut file).map_err(|e| Error::io("write", &self.path, e))?;
-        // Later syncs cover what is appended, but not the file's name.
-        atomic::persist(file, &self.path)?;
-        (self.end, self.compact_end, self.lines, self.is_synced) = (end, end, lines, true);
-        Ok(())
-    }
-
-    /// Writes everything, bit by bit. Returns the length.
-    fn write_all(&self, file: &mut impl Write) -> io::Result<(u64, Lines)> {
-        let (mut lines, mut end) = (Lines { are_kept: true, ..Lines::default() }, 0);
-        lines.add(&CacheLine::Id(Cow::Borrowed(&self.id)));
-        lines.add(&CacheLine::Unreadable(Cow::Borrowed(&self.unreadable)));
-        for (folder, texts) in &self.rules {
-            lines.add_at(folder, CacheLine::RulesIn, Some(texts));
-            end += lines.write_to(file)?;
-        }
+        self.lines = Lines { are_kept: true, ..Lines::default() };
+        self.lines.add(&CacheLine::Id(Cow::Borrowed(&self.id)));
+        self.lines.add(&CacheLine::Unreadable(Cow::Borrowed(&self.unreadable)));
+        self.lines.add(&CacheLine::Rules(Cow::Borrowed(&self.rules)));
+        self.end = 0;
         for (path, known) in self.seen.iter() {
-            lines.add_at(path, CacheLine::At, Some(known));
-            if lines.text.len() > CHUNK {
-                end += lines.write_to(file)?;
+            self.lines.add_at(path, Some(known));
+            if self.lines.text.len() > CHUNK {
+                self.end += self.lines.write_to(&mut file).map_err(fail)?;
             }
         }
-        end += lines.write_to(file)?;
-        Ok((end, lines))
-    }
-
-    /// Rewrites the file if it has grown long. Must not be called within a turn: its positions would become invalid.
-    pub(super) fn compact(&mut self) -> Result<()> {
-        self.load(None)?;
-        if self.end > 2 * self.compact_end + SLACK { self.rewrite() } else { Ok(()) }
+        self.end += self.lines.write_to(&mut file).map_err(fail)?;
+        self.compact_end = self.end;
+        // Later syncs cover what is appended, but not the file's name.
+        atomic::persist(file, &self.path)
     }
 
     /// The blobs of all entries, also during a scan.
@@ -419,17 +392,13 @@ impl Lines {
     }
 
     /// Adds the line of a path.
-    fn add_at<'a, T: Clone>(
-        &mut self,
-        path: &'a str,
-        line: fn(usize, Cow<'a, str>, Option<Cow<'a, T>>) -> CacheLine<'a>,
-        value: Option<&'a T>,
-    ) {
+    fn add_at(&mut self, path: &str, known: Option<&CachedEntry>) {
         let mut same = common_prefix(&self.last, path);
         while !path.is_char_boundary(same) {
             same -= 1;
         }
-        self.add(&line(same, Cow::Borrowed(&path[same..]), value.map(Cow::Borrowed)));
+        let rest = Cow::Borrowed(&path[same..]);
+        self.add(&CacheLine::At(same, rest, known.map(Cow::Borrowed)));
         path.clone_into(&mut self.last);
     }
 
@@ -459,6 +428,8 @@ fn parse_line(bytes: &[u8]) -> Option<CacheLine<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -483,17 +454,19 @@ mod tests {
         #[test]
         fn what_was_written_is_read(
             paths in prop::collection::vec("[aé%/]{0,4}|(long/){30}[aàé]{0,2}", 0..12),
-            cut in 0_usize..12,
         ) {
             let dir = tempfile::tempdir().unwrap();
             let mut index = StatCache::new(dir.path().join("index"));
-            index.load(None).unwrap();
-            let mut mark = None;
+            index.load().unwrap();
             for (n, path) in paths.iter().enumerate() {
-                if n == cut {
+                if n % 5 == 1 {
                     index.seen.sort();
-                    let mark_here = index.write(false).unwrap();
-                    mark = Some((mark_here, index.seen.clone(), index.rules.clone()));
+                    let position = index.write().unwrap();
+                    let written = (index.seen.clone(), index.rules.clone());
+                    // What was found since then is lost with the process.
+                    add(&mut index, "lost", known("lost"));
+                    prop_assert!(index.reload(&position).unwrap());
+                    prop_assert_eq!((&index.seen, &index.rules), (&written.0, &written.1));
                 }
                 if n % 3 == 2 {
                     index.remove(path);
@@ -506,21 +479,20 @@ mod tests {
                 index.set_rules(rules);
             }
             index.seen.sort();
-            index.write(true).unwrap();
+            let position = index.write().unwrap();
             let mut again = StatCache::new(dir.path().join("index"));
-            prop_assert!(again.load(None).unwrap());
+            again.load().unwrap();
             prop_assert_eq!((&again.seen, &again.rules), (&index.seen, &index.rules));
-            if let Some((mark, seen, rules)) = mark {
-                prop_assert!(again.load(Some(&mark)).unwrap());
-                prop_assert_eq!((&again.seen, &again.rules), (&seen, &rules));
-                // It is gone on with from there.
-                add(&mut again, "long/x", known("x"));
-                again.write(true).unwrap();
-                again.seen.sort();
-                let mut once_more = StatCache::new(dir.path().join("index"));
-                once_more.load(None).unwrap();
-                prop_assert_eq!(once_more.seen, again.seen);
-            }
+            prop_assert_eq!(again.position(), position.clone());
+            // A torn line counts as not written.
+            let mut file = File::options().append(true).open(dir.path().join("index")).unwrap();
+            file.write_all(b"0123456789abcdef {").unwrap();
+            prop_assert!(again.reload(&position).unwrap());
+            add(&mut again, "long/x", known("x"));
+            prop_assert_ne!(again.write().unwrap(), position.clone());
+            prop_assert!(!index.reload(&position).unwrap());
+            again.seen.sort();
+            prop_assert_eq!(&index.seen, &again.seen);
         }
     }
 
@@ -548,7 +520,7 @@ mod tests {
         let places = ["d/", "d/e", "d/e/x/", "e/f", "e/f-g", "e/f-g/"].map(str::to_owned);
         let hidden = Unreadable::from(BTreeSet::from(places));
         for (path, is_hidden) in [
-            ("d", false),
+            ("d", true),
             ("d/x", true),
             ("d/e/x", true),
             ("dx", false),

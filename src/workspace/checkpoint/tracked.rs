@@ -33,8 +33,8 @@ pub(super) fn add_tracked<'a>(
             let found = repositories.take(REPOSITORIES).filter_map(|folder| {
                 let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
                 let place = format!("{prefix}.git/");
-                let identity: String =
-                    workspace.identity_at(&format!("{place}{INDEX}")).ok()?.into();
+                let identity = workspace.identity_at(&format!("{place}{INDEX}")).ok()?;
+                let identity = format!("{identity:?}");
                 let was = earlier.get(&place).and_then(|names| names.get(INDEX)).filter(|_| same);
                 let text = match was.filter(|was| was.split('\0').next() == Some(&identity)) {
                     Some(was) => was.clone(),

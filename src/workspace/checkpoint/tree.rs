@@ -235,9 +235,9 @@ pub fn reverse(changes: Vec<TreeChange>) -> Vec<TreeChange> {
 
 /// Identifies an entry whose content cannot be compared.
 ///
-/// It is serialized as text: five numbers, or a colon and a path.
+/// Earlier versions stored both as text, which is read as a path, and so equals nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
+#[serde(untagged)]
 pub enum Identity {
     /// Its metadata, and when its inode last changed (ctime, in nanoseconds).
     Stat(StableStat, i64),
@@ -246,7 +246,7 @@ pub enum Identity {
 }
 
 /// The metadata of a file that a rename does not change: all but the ctime.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StableStat {
     inode: u64,
     mode: u32,
@@ -268,37 +268,6 @@ impl Identity {
             Self::Stat(..) | Self::Path(_) => None,
         }
     }
-
-    fn parse(text: &str) -> Option<Self> {
-        let mut words = text.split(' ');
-        let inode = words.next()?.parse().ok()?;
-        let mode = u32::from_str_radix(words.next()?, 8).ok()?;
-        let size = words.next()?.parse().ok()?;
-        let (written, changed) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        let stat = Self::Stat(StableStat { inode, mode, size, written }, changed);
-        words.next().is_none().then_some(stat)
-    }
-}
-
-impl From<String> for Identity {
-    fn from(text: String) -> Self {
-        if let Some(path) = text.strip_prefix(':') {
-            return Self::Path(path.to_owned());
-        }
-        // Earlier versions wrote paths without the colon.
-        Self::parse(&text).unwrap_or(Self::Path(text))
-    }
-}
-
-impl From<Identity> for String {
-    fn from(identity: Identity) -> Self {
-        match identity {
-            Identity::Stat(StableStat { inode, mode, size, written }, changed) => {
-                format!("{inode} {mode:o} {size} {written} {changed}")
-            }
-            Identity::Path(path) => format!(":{path}"),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -311,12 +280,10 @@ mod tests {
             FileStat { inode: 7, mode: 0o644, written: -5, changed: 9, ..FileStat::default() };
         let stat = Identity::of(&facts, 3);
         assert!(stat.stable().is_some());
-        let text = String::from(stat.clone());
-        assert_eq!(Identity::from(text.clone()), stat);
-        let named = Identity::Path(text);
-        assert_eq!((named.stable(), Identity::from(String::from(named.clone()))), (None, named));
-        for other in ["1 2 3 4", "1 2 3 4 5 6", "-1 2 3 4 5", "1 9 3 4 5", "1 2 -3 4 5", "a/b"] {
-            assert_eq!(Identity::from(other.to_owned()), Identity::Path(other.to_owned()));
+        let text = serde_json::to_string(&stat).unwrap();
+        for identity in [stat, Identity::Path(text), Identity::Path("7 644 3 -5 9".to_owned())] {
+            let text = serde_json::to_string(&identity).unwrap();
+            assert_eq!(serde_json::from_str::<Identity>(&text).unwrap(), identity);
         }
         assert_eq!(Identity::of(&FileStat { inode: 0, ..facts }, 3).stable(), None);
         assert_eq!(Identity::of(&FileStat { changed: 0, ..facts }, 3).stable(), None);

@@ -5,17 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cap_std::fs::MetadataExt;
-
 use super::report::{Incident, warnings};
 use super::scan::{HEAD, ProtectedScan, is_bare_repository, reopen};
 use super::snapshot::{ProtectedEntry, Snapshot, WatchedFolder, above};
-use super::{MissingRepository, Protection, Repairs, is_git};
+use super::{Protection, Repairs, is_git};
 use crate::protocol::Warning;
 use crate::workspace::Workspace;
-use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::modes::clear_set_ids;
-use crate::workspace::names::{ancestors, split, unescaped};
+use crate::workspace::names::{ancestors, split};
 use crate::workspace::walk::{PlaceKind, Walk, walk_all};
 
 /// How many levels of unreadable folders are opened.
@@ -69,7 +66,8 @@ impl Protection {
             }
         }
         let Repairs { missing, mut incidents, .. } = repairs;
-        incidents.extend(missing.drain(..).map(|missing| Incident::Gone { place: missing.path }));
+        let gone = missing.drain(..).filter_map(|missing| missing.git());
+        incidents.extend(gone.map(|(place, _)| Incident::Gone { place }));
         incidents.append(&mut clear_new_set_ids(workspace, known, walk));
         warnings(incidents, self.git_may_write)
     }
@@ -126,18 +124,18 @@ impl Snapshot {
 
 impl Repairs<'_> {
     /// The missing repository with the inode of this entry.
-    fn take_missing(&mut self, key: &str, now: &ProtectedEntry) -> Option<MissingRepository> {
-        let is_it = |missing: &MissingRepository| {
-            is_git(key) && missing.inode.is_some() && missing.inode == now.inode
-        };
-        let n = self.missing.iter().position(is_it)?;
+    fn take_missing(&mut self, key: &str, now: &ProtectedEntry) -> Option<WatchedFolder> {
+        let inode_of = |missing: &WatchedFolder| missing.git().and_then(|(_, inode)| inode);
+        let is_it = |missing: &WatchedFolder| now.inode.is_some() && inode_of(missing) == now.inode;
+        let n = self.missing.iter().position(is_it).filter(|_| is_git(key))?;
         Some(self.missing.swap_remove(n))
     }
 
     /// Compares a repository that was moved to another folder, so that its hooks stay unchanged.
-    fn moved(&mut self, missing: MissingRepository, to: String, path: String) -> WatchedFolder {
-        self.incidents.push(Incident::Moved { from: missing.path, to });
-        let mut folder = WatchedFolder { path, is_bare: Some(false), ..missing.folder };
+    fn moved(&mut self, missing: WatchedFolder, to: String, path: String) -> WatchedFolder {
+        let from = missing.git().map(|(from, _)| from).unwrap_or_default();
+        self.incidents.push(Incident::Moved { from, to });
+        let mut folder = WatchedFolder { path, is_bare: Some(false), ..missing };
         if let Some(now) = ProtectedScan::again(self.workspace, &folder) {
             self.folder(&mut folder, now);
         }
@@ -182,24 +180,22 @@ impl Repairs<'_> {
 
 /// The files that have such bits before the first command. They may keep them.
 pub(super) fn set_ids(workspace: &Workspace, walk: &Walk) -> Vec<ProtectedEntry> {
-    let mut folders = FolderCache::new(workspace);
-    walk.places(PlaceKind::SetId).filter_map(|path| file(workspace, &mut folders, path)).collect()
+    let now = |path| ProtectedScan::file(workspace, path);
+    walk.places(PlaceKind::SetId).filter_map(now).collect()
 }
 
 /// Clears the bits of all other files, and of those whose content has changed.
 fn clear_new_set_ids(workspace: &Workspace, known: &Snapshot, walk: &Walk) -> Vec<Incident> {
     let Some(before) = &known.set_ids else { return Vec::new() };
-    let mut folders = FolderCache::new(workspace);
     let mut incidents = Vec::new();
     for path in walk.places(PlaceKind::SetId).filter(|path| !known.leaves_alone(path)) {
-        let is_known = file(workspace, &mut folders, path).is_some_and(|now| {
+        let is_known = ProtectedScan::file(workspace, path).is_some_and(|now| {
             before.iter().any(|before| before.is_itself(&now) && before.is_same(&now))
         });
         if is_known {
             continue;
         }
-        let (folder, name) = split(path);
-        let cleared = folders.folder(folder).and_then(|dir| clear_set_ids(dir, &unescaped(name)));
+        let cleared = workspace.parent_of(path).and_then(|(dir, name)| clear_set_ids(&dir, &name));
         match cleared {
             // The file is gone, or has been replaced.
             Ok(false) => {}
@@ -211,13 +207,4 @@ fn clear_new_set_ids(workspace: &Workspace, known: &Snapshot, walk: &Walk) -> Ve
         }
     }
     incidents
-}
-
-/// A regular file at an escaped path; None if there is none.
-fn file(workspace: &Workspace, folders: &mut FolderCache, path: &str) -> Option<ProtectedEntry> {
-    let (dir, found) = folders.entry(path).ok()?;
-    let name = unescaped(split(path).1);
-    let kind =
-        |found| ProtectedScan::new(workspace).without_texts().file_kind(dir, &name, found, None);
-    found.is_file().then(|| ProtectedEntry { inode: Some(found.ino()), kind: kind(&found) })
 }

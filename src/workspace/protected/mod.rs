@@ -14,7 +14,6 @@
 //! a store that may not exist (`rpc`, or checkpoints turned off) instead of the journal, and after a hard stop it
 //! leaves temporary files beside their targets, which the next comparison would attribute to a command.
 
-mod approved;
 mod last_walk;
 mod names;
 mod quarantine;
@@ -60,25 +59,14 @@ pub struct Protection {
     quarantine: Option<Quarantine>,
     /// The entries that must not change; None before the first command.
     known: Option<Snapshot>,
-    /// Repositories that were moved or removed.
-    missing: Vec<MissingRepository>,
-    /// Whether `known` is newer than the stored snapshot.
-    is_ahead: bool,
+    /// Repositories that were moved or removed, each with its recorded entries.
+    missing: Vec<WatchedFolder>,
     /// Whether a command of the turn was allowed to write to repositories.
     git_may_write: bool,
     /// How many operations share this and have begun, but not ended.
     members: usize,
     /// The walk after the last command, if none has run since.
     last_walk: Option<Walk>,
-}
-
-/// A `.git` that was moved or removed.
-#[derive(Debug)]
-struct MissingRepository {
-    path: String,
-    inode: Option<u64>,
-    /// Its recorded entries.
-    folder: WatchedFolder,
 }
 
 impl Protection {
@@ -92,28 +80,23 @@ impl Protection {
         Self { quarantine: Some(quarantine), known: Some(known), ..Self::default() }
     }
 
-    /// Prepares for a command. Takes the turn's snapshot if there is none yet. Returns the snapshot if it has to be
-    /// stored before the command begins. `walk` is a current walk of the workspace, if there is one.
+    /// Prepares for a command. If it is the turn's first one, takes the snapshot and returns it, to be stored before the
+    /// command begins. `walk` is a current walk of the workspace, if there is one.
     pub fn begin(
         &mut self,
         workspace: &Workspace,
         walk: Option<&Walk>,
     ) -> Result<Option<&Snapshot>> {
-        if self.quarantine.is_none() {
+        if self.quarantine.is_none() || self.known.is_some() {
             return Ok(None);
         }
-        self.settle(workspace);
-        if self.known.is_none() {
-            let kept =
-                self.last_walk.take().filter(|last| walk.is_none() && last.is_current(workspace));
-            self.known = Some(match walk.or(kept.as_ref()) {
-                Some(walk) => Snapshot::take(workspace, walk),
-                None => Snapshot::take(workspace, &workspace.walk()?),
-            });
-            self.is_ahead = true;
-        }
-        let is_ahead = std::mem::take(&mut self.is_ahead);
-        Ok(self.known.as_ref().filter(|_| is_ahead))
+        let kept =
+            self.last_walk.take().filter(|last| walk.is_none() && last.is_current(workspace));
+        let snapshot = match walk.or(kept.as_ref()) {
+            Some(walk) => Snapshot::take(workspace, walk),
+            None => Snapshot::take(workspace, &workspace.walk()?),
+        };
+        Ok(Some(self.known.insert(snapshot)))
     }
 
     /// Whether commands have run.
@@ -123,7 +106,6 @@ impl Protection {
 
     /// Compares after a command, and repairs. Returns a warning for each finding.
     pub fn check(&mut self, workspace: &Workspace) -> Vec<Warning> {
-        self.settle(workspace);
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
             return Vec::new();
         };
@@ -132,10 +114,10 @@ impl Protection {
         let mut repairs = Repairs { workspace, quarantine, missing, incidents };
         for mut folder in std::mem::take(&mut known.folders) {
             if let Some(now) = ProtectedScan::again(workspace, &folder) {
-                self.is_ahead |= repairs.folder(&mut folder, now);
+                repairs.folder(&mut folder, now);
                 known.folders.push(folder);
             } else {
-                repairs.missing.extend(MissingRepository::of(folder));
+                repairs.missing.extend(Some(folder).filter(|folder| folder.git().is_some()));
             }
         }
         warnings(repairs.incidents, self.git_may_write)
@@ -150,15 +132,6 @@ impl Protection {
             |path: &String| !known.iter().any(|warning| warning.text.contains(path.as_str()));
         let new = quarantine.contents().into_iter().filter(is_new);
         warnings(new.map(|at| Incident::Earlier { at }).collect(), false)
-    }
-}
-
-impl MissingRepository {
-    /// The repository of a removed folder, if it had one.
-    fn of(folder: WatchedFolder) -> Option<Self> {
-        let is_git = |(key, _): &(&String, &ProtectedEntry)| key.eq_ignore_ascii_case(".git");
-        let (key, git) = folder.entries.iter().find(is_git)?;
-        Some(Self { path: folder.path_of(key), inode: git.inode, folder })
     }
 }
 
@@ -195,7 +168,6 @@ impl Snapshot {
             inode: workspace.inode(),
             left_alone,
             is_whole,
-            approved: Vec::new(),
             closed: walk.places(PlaceKind::Closed).map(str::to_owned).collect(),
             rules: walk.rules.clone(),
             git,
@@ -225,7 +197,7 @@ fn is_git(path: &str) -> bool {
 struct Repairs<'a> {
     workspace: &'a Workspace,
     quarantine: &'a Quarantine,
-    missing: &'a mut Vec<MissingRepository>,
+    missing: &'a mut Vec<WatchedFolder>,
     incidents: Vec<Incident>,
 }
 
@@ -244,8 +216,8 @@ impl Repairs<'_> {
     }
 
     /// Moves new and changed entries of a folder away, and puts known contents back. Updates `folder` to the entries
-    /// that must not change from now on; returns whether it has new ones.
-    fn folder(&mut self, folder: &mut WatchedFolder, now: WatchedFolder) -> bool {
+    /// that must not change from now on.
+    fn folder(&mut self, folder: &mut WatchedFolder, now: WatchedFolder) {
         let is_completed = folder.is_completed(&now);
         for (key, change) in folder.differences(&now) {
             let place = folder.path_of(&key);
@@ -257,11 +229,9 @@ impl Repairs<'_> {
                 _ if is_completed && key == HEAD => Subject::NewHead,
                 _ => Subject::Entry,
             };
-            if let Some(git) = before.filter(|entry| entry.is_repository()) {
-                let (path, inode) = (place.clone(), git.inode);
-                let lost =
-                    WatchedFolder { path: folder.path.clone(), entries: former, ..<_>::default() };
-                self.missing.push(MissingRepository { path, inode, folder: lost });
+            if before.is_some_and(ProtectedEntry::is_repository) {
+                let path = folder.path.clone();
+                self.missing.push(WatchedFolder { path, entries: former, ..<_>::default() });
                 if moved.is_some() {
                     let repair = Repair { moved, restored: None };
                     self.incidents.push(Incident::Repaired { place, subject, change, repair });
@@ -284,6 +254,6 @@ impl Repairs<'_> {
             let repair = Repair { moved, restored: Some((restored, of)) };
             self.incidents.push(Incident::Repaired { place, subject, change, repair });
         }
-        folder.update_parts(now)
+        folder.update_parts(now);
     }
 }

@@ -16,7 +16,7 @@ use super::snapshot::{FileRecord, ProtectedEntry, ProtectedKind, WatchedFolder};
 use crate::protocol::{Digest, RelPath};
 use crate::settings::is_repository;
 use crate::workspace::modes::set_mode;
-use crate::workspace::names::{ancestors, escaped_os, shown, split, unescaped};
+use crate::workspace::names::{escaped_os, shown, split, unescaped};
 use crate::workspace::walk::detailed::FileStat;
 use crate::workspace::{Workspace, open_regular};
 
@@ -24,8 +24,6 @@ pub(super) const HEAD: &str = "HEAD";
 
 /// Larger files are compared by size and times.
 const DIGEST_LIMIT: u64 = 4 << 20;
-/// The most files of a watched folder whose contents are compared; others are compared by size and times.
-const DIGESTS: usize = 5_000;
 /// The most entries of a watched folder that are scanned.
 const ENTRIES: usize = 20_000;
 /// The most bytes of one file, and of all files, that are stored to be put back.
@@ -41,39 +39,25 @@ pub(super) struct ProtectedScan<'a> {
     workspace: &'a Workspace,
     /// The folder with which the result is compared. New folders are listed without their entries.
     known: Option<&'a WatchedFolder>,
-    /// Scans only this entry and the folders that lead to it.
-    only: Option<&'a str>,
     /// How many more bytes of contents may be stored.
     room: usize,
-    digests: usize,
     entries: usize,
     found: WatchedFolder,
 }
-
-/// The known entry: None in a scan for a snapshot, `Some(None)` for a new entry.
-type Before<'a> = Option<Option<&'a ProtectedEntry>>;
 
 impl<'a> ProtectedScan<'a> {
     /// A scan for a snapshot, for one or several folders.
     pub(super) fn new(workspace: &'a Workspace) -> Self {
         let found = WatchedFolder::default();
-        let (room, digests, entries) = (TEXTS, DIGESTS, ENTRIES);
-        Self { workspace, known: None, only: None, room, digests, entries, found }
-    }
-
-    /// Limits the scan to one entry.
-    pub(super) fn only(self, key: &'a str) -> Self {
-        Self { only: Some(key), ..self }
-    }
-
-    /// Does not store contents.
-    pub(super) fn without_texts(self) -> Self {
-        Self { room: 0, ..self }
+        Self { workspace, known: None, room: TEXTS, entries: ENTRIES, found }
     }
 
     /// Scans a known folder again.
-    pub(super) fn again(workspace: &Workspace, known: &WatchedFolder) -> Option<WatchedFolder> {
-        let mut scan = ProtectedScan { known: Some(known), ..ProtectedScan::new(workspace) };
+    pub(super) fn again(
+        workspace: &'a Workspace,
+        known: &'a WatchedFolder,
+    ) -> Option<WatchedFolder> {
+        let mut scan = ProtectedScan { known: Some(known), room: 0, ..Self::new(workspace) };
         let parent = match &*known.path {
             "" => workspace.parent(),
             path => workspace.parent_of(path),
@@ -84,6 +68,14 @@ impl<'a> ProtectedScan<'a> {
         scan.folder(&known.path, known.named.clone(), known.is_bare)
     }
 
+    /// A regular file at an escaped path, without its content; None if there is none.
+    pub(super) fn file(workspace: &'a Workspace, path: &str) -> Option<ProtectedEntry> {
+        let (dir, name) = workspace.parent_of(path).ok()?;
+        let found = dir.symlink_metadata(&name).ok().filter(Metadata::is_file)?;
+        let kind = Self { room: 0, ..Self::new(workspace) }.file_kind(&dir, &name, &found);
+        Some(ProtectedEntry { inode: Some(found.ino()), kind })
+    }
+
     /// Scans the entries under protected names in a folder; None if the folder does not exist. `named` are names in it
     /// that git's settings contain.
     pub(super) fn folder(
@@ -92,7 +84,7 @@ impl<'a> ProtectedScan<'a> {
         named: Vec<String>,
         is_bare: Option<bool>,
     ) -> Option<WatchedFolder> {
-        (self.digests, self.entries) = (DIGESTS, ENTRIES);
+        self.entries = ENTRIES;
         let entries = BTreeMap::new();
         self.found = WatchedFolder { path: path.to_owned(), named, entries, is_bare: Some(false) };
         let Ok(folder) = self.workspace.folder_at(path) else {
@@ -127,9 +119,6 @@ impl<'a> ProtectedScan<'a> {
 
     /// Scans an entry and everything below it. Returns false if the limit of entries is reached.
     fn entry(&mut self, dir: &Dir, name: &OsStr, key: String, scope: Scope, depth: usize) -> bool {
-        if self.only.is_some_and(|only| !ancestors(only).any(|way| way == key)) {
-            return true;
-        }
         let Ok(found) = dir.symlink_metadata(name) else { return true };
         if self.workspace.is_state(&self.found.path_of(&key), &found) {
             return true;
@@ -158,7 +147,7 @@ impl<'a> ProtectedScan<'a> {
                 && self.inside(dir, name, &key, scope, depth).unwrap_or(false);
             ProtectedKind::Folder { mode: FileStat::of(&found).mode, whole, role }
         } else {
-            self.file_kind(dir, name, &found, before)
+            self.file_kind(dir, name, &found)
         };
         let inode = (scope != Scope::Head).then(|| found.ino());
         self.found.entries.insert(key, ProtectedEntry { inode, kind });
@@ -199,48 +188,21 @@ impl<'a> ProtectedScan<'a> {
     }
 
     /// The kind of an entry that is not a folder.
-    pub(super) fn file_kind(
-        &mut self,
-        dir: &Dir,
-        name: &OsStr,
-        found: &Metadata,
-        before: Before<'_>,
-    ) -> ProtectedKind {
+    fn file_kind(&mut self, dir: &Dir, name: &OsStr, found: &Metadata) -> ProtectedKind {
         if found.is_file() {
-            ProtectedKind::File(Box::new(self.file(dir, name, found, before)))
+            let bytes = (found.len() <= DIGEST_LIMIT).then(|| read(dir, name, DIGEST_LIMIT));
+            // Git does not run the samples beside its hooks.
+            let is_sample = name.to_string_lossy().ends_with(".sample");
+            let room = if is_sample { 0 } else { TEXT_LIMIT.min(self.room) };
+            let record = FileRecord::of(found, bytes.flatten(), room);
+            self.room -= record.text.as_ref().map_or(0, String::len);
+            ProtectedKind::File(Box::new(record))
         } else if found.is_symlink() {
             let target = dir.read_link_contents(name).unwrap_or_default();
             ProtectedKind::Link { target: escaped_os(target.as_os_str()) }
         } else {
             ProtectedKind::Other
         }
-    }
-
-    fn file(
-        &mut self,
-        dir: &Dir,
-        name: &OsStr,
-        found: &Metadata,
-        before: Before<'_>,
-    ) -> FileRecord {
-        let is_wanted = match before {
-            None => found.len() <= DIGEST_LIMIT && self.digests > 0,
-            Some(Some(ProtectedEntry { kind: ProtectedKind::File(before), .. })) => {
-                before.digest.is_some() && before.size == found.len()
-            }
-            Some(_) => false,
-        };
-        let bytes = if is_wanted { read(dir, name, DIGEST_LIMIT) } else { None };
-        if before.is_some() {
-            return FileRecord::of(found, bytes, 0);
-        }
-        self.digests -= usize::from(is_wanted);
-        // Git does not run the samples beside its hooks.
-        let is_sample = name.to_string_lossy().ends_with(".sample");
-        let room = if is_sample { 0 } else { TEXT_LIMIT.min(self.room) };
-        let record = FileRecord::of(found, bytes, room);
-        self.room -= record.text.as_ref().map_or(0, String::len);
-        record
     }
 }
 

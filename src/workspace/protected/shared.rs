@@ -66,8 +66,8 @@ impl ProtectionHandle {
             }
             protection.members += 1;
         }
-        let is_ahead = protection.begin(workspace, walk)?.is_some();
-        let known = protection.known.as_ref().filter(|_| is_ahead || joins);
+        let is_new = protection.begin(workspace, walk)?.is_some();
+        let known = protection.known.as_ref().filter(|_| is_new || joins);
         known.map_or(Ok(()), store)
     }
 

@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
+use super::is_git;
 use super::scan::HEAD;
 use super::scope::FolderRole;
-use crate::protocol::{Digest, RelPath};
+use crate::protocol::Digest;
 use crate::workspace::names::{ancestors, split};
 use crate::workspace::repository::GitNames;
 
@@ -31,9 +32,6 @@ pub struct Snapshot {
     pub(super) left_alone: BTreeSet<String>,
     /// Whether `left_alone` is complete. Otherwise new repositories are reported, but not moved.
     pub(super) is_whole: bool,
-    /// Writes that the person approved, for which it is not known yet whether they were made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) approved: Vec<ApprovedWrite>,
     /// Folders that could not be read, so their contents are unknown.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) closed: BTreeSet<String>,
@@ -46,18 +44,6 @@ pub struct Snapshot {
     /// The files with a set-user-ID or set-group-ID bit; None in journals of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) set_ids: Option<Vec<ProtectedEntry>>,
-}
-
-/// A write under a protected name that the person approved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ApprovedWrite {
-    /// The path with links resolved.
-    pub(super) path: RelPath,
-    /// The content before; None for no file.
-    pub(super) before: Option<Digest>,
-    /// The content afterwards; None for no file.
-    pub(super) after: Option<Digest>,
 }
 
 /// A folder in which protected names are searched, and the entries under them.
@@ -73,23 +59,8 @@ pub(super) struct WatchedFolder {
     #[serde(rename = "items")]
     pub(super) entries: BTreeMap<String, ProtectedEntry>,
     /// Whether git could take the folder itself for a repository; None if unknown, as in journals of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none", alias = "layout")]
-    #[serde(deserialize_with = "former_is_bare")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) is_bare: Option<bool>,
-}
-
-/// Also reads what older versions stored.
-fn former_is_bare<'de, D: Deserializer<'de>>(text: D) -> Result<Option<bool>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum IsBare {
-        Itself(Option<bool>),
-        Former { bare: bool },
-    }
-    Ok(match IsBare::deserialize(text)? {
-        IsBare::Itself(is_bare) => is_bare,
-        IsBare::Former { bare } => Some(bare),
-    })
 }
 
 /// An entry that is compared.
@@ -161,6 +132,14 @@ impl WatchedFolder {
         if self.path.is_empty() { key.to_owned() } else { format!("{}/{key}", self.path) }
     }
 
+    /// The path of its repository, if it has one, and its inode.
+    pub(super) fn git(&self) -> Option<(String, Option<u64>)> {
+        let is_git =
+            |(key, entry): &(&String, &ProtectedEntry)| entry.is_repository() || is_git(key);
+        let (key, git) = self.entries.iter().find(is_git)?;
+        Some((self.path_of(key), git.inode))
+    }
+
     /// Removes and returns an entry and everything below it.
     pub(super) fn take(&mut self, key: &str) -> BTreeMap<String, ProtectedEntry> {
         let below = format!("{key}/");
@@ -207,19 +186,14 @@ impl WatchedFolder {
         found
     }
 
-    /// Updates the parts of repositories that git may change. Returns whether any is new.
-    pub(super) fn update_parts(&mut self, now: Self) -> bool {
-        let mut is_new = self.is_bare.is_none() && now.is_bare.is_some();
-        self.is_bare = self.is_bare.or(now.is_bare);
+    /// Updates the parts of repositories that git may change, so that the latest ones are put back.
+    pub(super) fn update_parts(&mut self, now: Self) {
         for (key, entry) in now.entries.into_iter().filter(|(_, entry)| entry.is_part()) {
             let is_in_known = above(&key).next().is_none_or(|git| self.entries.contains_key(git));
-            let is_valid = !matches!(entry.kind, ProtectedKind::Head(None));
-            if is_in_known && is_valid && self.entries.get(&key) != Some(&entry) {
+            if is_in_known && !matches!(entry.kind, ProtectedKind::Head(None)) {
                 self.entries.insert(key, entry);
-                is_new = true;
             }
         }
-        is_new
     }
 }
 
@@ -390,10 +364,14 @@ mod tests {
         );
         // What was not there need not come.
         assert_eq!(root([git()]).differences(&all(Some("a"))), []);
-        assert!(!before.update_parts(broken) && before == all(Some("a")));
-        assert!(before.update_parts(all(Some("b"))) && before == all(Some("b")));
+        before.update_parts(broken);
+        assert_eq!(before, all(Some("a")));
+        before.update_parts(all(Some("b")));
+        assert_eq!(before, all(Some("b")));
         // Nothing is taken in of a repository that is not known.
-        assert!(!root([]).update_parts(all(Some("a"))));
+        let mut none = root([]);
+        none.update_parts(all(Some("a")));
+        assert_eq!(none, root([]));
     }
 
     fn any_root() -> impl Strategy<Value = WatchedFolder> {

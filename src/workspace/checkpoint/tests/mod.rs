@@ -368,7 +368,6 @@ fn a_turn_that_is_taken_up_again_knows_what_was_before_it() {
         .after_commands(&scene.workspace)
         .unwrap();
     scene.store.sync().unwrap();
-    scene.store.cache.write(false).unwrap();
     scene.store =
         CheckpointStore::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 100_000);
     let recorder = Recorder::resumed(&mut scene.store, noted.clone(), &[]);

@@ -264,23 +264,25 @@ fn approved_writes_are_no_commands_doing_and_commands_writes_still_are() {
         let change = Change::First(vec![Replacement { old: "1".into(), new: "2".into() }]);
         let approved = |operation| (operation, FILE);
         let operations = vec![
-            run("true"),
             approved(create(".vscode/deep/settings.json", "1\n")),
-            run("true"),
             approved(Operation::Edit { path: path(".vscode/deep/settings.json"), change }),
             approved(create(".git/hooks/pre-commit", "mine\n")),
             approved(Operation::Delete { path: path(".envrc") }),
             approved(create("lib/.git/config", "[mine]\n")),
             approved(create(".git/description", "what is not compared\n")),
+            run("true"),
             run("echo x > new"),
             // Not approved.
             (create(".envrc", "x\n"), CLOSED),
+            // It could not be told from what commands do.
+            approved(create(".idea/new", "x\n")),
         ];
         let done = scene.perform(Deeds { operations, ..Deeds::default() });
         assert_eq!(done.told(), [""; 0], "{}: {done:#?}", scene.name());
         let failed = |detail: &Detail| matches!(detail, Detail::Failed(_));
         let fails: Vec<bool> = done.details.iter().map(failed).collect();
-        assert_eq!(fails, [[false; 9].as_slice(), &[true]].concat(), "{done:#?}");
+        assert_eq!(fails, [[false; 8].as_slice(), &[true; 2]].concat(), "{done:#?}");
+        assert_eq!(scene.base.names("workspace/.idea"), ["old"]);
         assert_eq!(scene.base.read("workspace/.vscode/deep/settings.json"), "2\n");
         assert_eq!(scene.base.read("workspace/.git/hooks/pre-commit"), "mine\n");
         assert_eq!(scene.base.read("workspace/lib/.git/config"), "[mine]\n");
@@ -288,9 +290,9 @@ fn approved_writes_are_no_commands_doing_and_commands_writes_still_are() {
     }
     let Some(scene) = Scene::with(Way::AsItIs, Asked::Partial) else { return };
     let operations = vec![
-        run("true"),
         (create(".vscode/settings.json", "mine\n"), FILE),
         (create("lib/.git/config", "[mine]\n"), FILE),
+        run("true"),
         run("echo evil | tee .vscode/settings.json .vscode/tasks.json lib/.git/config"),
         run("mkdir lib/.git/hooks && echo evil > lib/.git/hooks/x; rm -r .vscode"),
     ];
@@ -378,7 +380,7 @@ fn a_head_that_the_person_agrees_to_delete_is_not_put_back() {
             return;
         }
         let operations =
-            vec![run("true"), (Operation::Delete { path: path(".git/HEAD") }, FILE), run("true")];
+            vec![(Operation::Delete { path: path(".git/HEAD") }, FILE), run("true"), run("true")];
         let done = scene.perform(Deeds { operations, ..Deeds::default() });
         assert_eq!(done.told(), [""; 0], "{}: {done:#?}", scene.name());
         assert!(!scene.base.exists("workspace/.git/HEAD"), "{}", scene.name());
