@@ -113,9 +113,12 @@ impl Connection<'_> {
                 share.keep_for(self.incoming.first_length());
                 return Ok(Some((share, is_too_long)));
             }
-            // Answers wait for one another only while the next request is there already.
-            self.write()?;
-            self.wait(PollFd::new(&server.stopping, PollFlags::IN))?;
+            // Answers wait for one another only while the next request is there already. It can come meanwhile.
+            if self.answers.is_empty() {
+                self.wait(PollFd::new(&server.stopping, PollFlags::IN))?;
+            } else {
+                self.write()?;
+            }
         }
     }
 
