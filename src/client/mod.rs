@@ -20,17 +20,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod peer;
+pub(crate) mod lines;
+mod started;
 #[cfg(test)]
 mod tests;
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
+use memchr::memchr3_iter;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -38,31 +42,29 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use crate::program::Programs;
 use crate::protocol::jsonrpc::{Pong, RpcError, is_blank, request, response};
 use crate::text::{count, indented, named, visible, visible_line};
-use peer::{Peer, Read};
+use lines::Incoming;
+use started::Started;
 
 /// No answer is longer, in bytes, without its end.
 pub const ANSWER_LIMIT: usize = 128 << 20;
-/// No answer holds more values, each of which takes more memory than its text: a listing of two million
-/// files has as many.
+/// No answer holds more values, each of which takes more memory than its text: a listing of two million files has as
+/// many. What could begin a value within a text counts, too.
 pub const VALUES_LIMIT: usize = 8 << 20;
 /// So many lines that are no JSON may come before the first answer: what a login says.
 pub const CHATTER_LIMIT: usize = 20;
 
 /// No wait is longer, so that its end is a time that can be told.
 const LONGEST: Duration = Duration::from_hours(365 * 24);
-/// So much is quoted of what a program wrote on standard error, in characters.
-const SAID_LENGTH: usize = 500;
-/// So much is quoted of a line, in characters.
+/// So much is quoted of what is wrong with a line, and of the line, in characters.
+const WHY_LENGTH: usize = 500;
 const QUOTED_LENGTH: usize = 120;
 /// How long the end of something that is over is waited for.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long a program has to end once its standard input is closed.
-const LEAVE: Duration = Duration::from_secs(1);
 /// How long an answer is waited for that was asked to come sooner.
 const SOONER: Duration = Duration::from_secs(30);
 /// How a deaddrop ends that finds another one where it would work, in the words for the end of a program.
 const HELD: &str = "exit code 4";
-/// How often it is asked what else is to be sent.
+/// How often it is asked what else is to be sent, and whether a program has ended.
 const SLICE: Duration = Duration::from_millis(20);
 
 /// The other side cannot be reached, is gone, does not answer, or does not speak the protocol.
@@ -82,43 +84,46 @@ impl Gone {
     }
 }
 
-/// A connection to a server, with one request at a time. Dropping it ends the program that was started
-/// for it, with its process group: at once, or after a second where it does not end by itself.
+/// A connection to a server, with one request at a time. Nothing is read or written but during a call. Dropping it ends
+/// the program that was started for it, with its process group: at once, or after a second where it does not end by
+/// itself.
 pub struct Client {
-    peer: Peer,
-    /// Why every further call fails: there was no answer to one.
-    over: Option<String>,
     /// As it is named in errors.
     name: String,
+    /// None when nothing more can be written, or read. They are closed before the program is waited for.
+    to: Option<File>,
+    from: Option<File>,
+    /// The line that is being written, and how much of it is.
+    unsent: Vec<u8>,
+    sent: usize,
+    incoming: Incoming,
+    program: Option<Started>,
+    /// Why every further call fails: there was no answer to one.
+    over: Option<String>,
     /// The last id that was used.
     last: u64,
-    /// Whether there was an answer yet.
+    /// Whether there was an answer yet, and the lines that came before it.
     answered: bool,
-    /// The lines that came before it.
     chatter: Vec<String>,
 }
 
-/// How long is waited for the answer to a request, and what is done meanwhile.
-struct Wait<'a> {
-    method: &'a str,
-    patience: Duration,
-    until: Instant,
-    /// Asked for lines to send.
-    meanwhile: Option<&'a mut dyn FnMut() -> Option<String>>,
-    /// Why nothing more can be written.
-    unwritten: Option<io::Error>,
-}
-
-impl<'a> Wait<'a> {
-    fn new(method: &'a str, patience: Duration) -> Self {
-        let until = end_of(patience);
-        Self { method, patience, until, meanwhile: None, unwritten: None }
-    }
-}
-
 impl Client {
-    fn new(peer: Peer, name: String) -> Self {
-        Self { peer, over: None, name, last: 0, answered: false, chatter: Vec::new() }
+    fn new(name: String, to: OwnedFd, from: OwnedFd, program: Option<Started>) -> io::Result<Self> {
+        ioctl_fionbio(&to, true)?;
+        ioctl_fionbio(&from, true)?;
+        Ok(Self {
+            name,
+            to: Some(to.into()),
+            from: Some(from.into()),
+            unsent: Vec::new(),
+            sent: 0,
+            incoming: Incoming::default(),
+            program,
+            over: None,
+            last: 0,
+            answered: false,
+            chatter: Vec::new(),
+        })
     }
 
     /// Starts a program that speaks on its standard input and output, such as
@@ -141,8 +146,11 @@ impl Client {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A Ctrl-C at the terminal is for deaddrop alone.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let peer = command.spawn().and_then(Peer::of_program).map_err(gone)?;
-        Ok(Self::new(peer, name))
+        let started = command.spawn().and_then(Started::new);
+        let client = started.and_then(|(program, stdin, stdout)| {
+            Self::new(name.clone(), stdin, stdout, Some(program))
+        });
+        client.map_err(gone)
     }
 
     /// Connects to a Unix socket. With a port it first asks to be connected with that one, as a host
@@ -155,35 +163,26 @@ impl Client {
         let refused = |e: io::Error| {
             Gone::new(format!("{name} cannot be reached: {e}; see that it runs and listens there"))
         };
-        let Some(stream) = connected(socket, end_of(patience)).map_err(refused)? else {
-            return Err(Gone::new(format!("{name} lets nobody in within {patience:?}")));
+        let stream = connected(socket, Instant::now() + patience.min(LONGEST));
+        let client =
+            stream.and_then(|stream| Self::new(name.clone(), stream.try_clone()?, stream, None));
+        let mut client = client.map_err(refused)?;
+        let Some(port) = port else { return Ok(client) };
+        let is_let_in = |_: &mut Self, answer: &[u8]| {
+            let told = std::str::from_utf8(answer).ok().map(str::trim_ascii_end);
+            let number = told.and_then(|told| told.strip_prefix("OK "));
+            if number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
+                return Ok(Some(()));
+            }
+            let answer = quoted(answer);
+            Err(format!("answered CONNECT {port} with {answer} and not with OK and a number"))
         };
-        let peer = Peer::of_socket(stream).map_err(refused)?;
-        let mut client = Self::new(peer, name);
-        if let Some(port) = port {
-            client.ask_for(port, patience)?;
-        }
-        Ok(client)
-    }
-
-    /// Begins with `CONNECT` and the port.
-    fn ask_for(&mut self, port: u32, patience: Duration) -> Result<(), Gone> {
-        self.send(format!("CONNECT {port}\n"))?;
-        let mut wait = Wait::new("CONNECT", patience);
-        let answer = self.next(&mut wait).map_err(|gone| {
+        let asked = format!("CONNECT {port}\n");
+        let let_in = client.exchange("CONNECT", asked, patience, None, is_let_in);
+        let_in.map(|()| client).map_err(|gone| {
             let why = format!("it was asked for port {port}: see that an agent listens there");
             Gone::new(format!("{}; {why}", gone.reason))
-        })?;
-        let told = std::str::from_utf8(&answer).ok().map(str::trim_ascii_end);
-        let number = told.and_then(|told| told.strip_prefix("OK "));
-        if number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
-            return Ok(());
-        }
-        let what = format!(
-            "answered CONNECT {port} with {} and not with OK and a number",
-            quoted(&answer)
-        );
-        Err(self.over(&what))
+        })
     }
 
     /// Whether somebody is there.
@@ -209,69 +208,117 @@ impl Client {
     }
 
     /// As [`Client::call`]. While it waits, `meanwhile`, if it is given, is asked every 20 ms for a line to send: a
-    /// notification that makes the answer come sooner (see [`crate::protocol::jsonrpc::request`]). From the
-    /// first on it is waited for 30 s at most.
-    pub fn call_while<'a, T: DeserializeOwned>(
+    /// notification that makes the answer come sooner (see [`crate::protocol::jsonrpc::request`]). It is not sent while
+    /// another line is. From the first on it is waited for 30 s at most.
+    pub fn call_while<T: DeserializeOwned>(
         &mut self,
-        method: &'a str,
+        method: &str,
         params: &impl Serialize,
         patience: Duration,
-        meanwhile: Option<&'a mut dyn FnMut() -> Option<String>>,
+        meanwhile: Option<&mut dyn FnMut() -> Option<String>>,
     ) -> Result<Result<T, RpcError>, Gone> {
-        let line = match line(self.last + 1, method, params) {
-            Ok(line) => line,
-            Err(why) => return Ok(Err(RpcError::new(RpcError::PARAMS, why))),
-        };
         self.last += 1;
-        let mut wait = Wait { meanwhile, ..Wait::new(method, patience) };
-        self.send(line)?;
-        loop {
-            let line = self.next(&mut wait)?;
-            match self.judge(&line) {
-                Ok(Some(answer)) => return Ok(answer),
-                // Who writes without end does not make us wait without end.
-                Ok(None) if Instant::now() >= wait.until => return Err(self.late(&wait)),
-                Ok(None) => {}
-                Err(what) => return Err(self.over(&what)),
-            }
+        match line(self.last, method, params) {
+            Ok(line) => self.exchange(method, line, patience, meanwhile, Self::judge),
+            Err(why) => Ok(Err(RpcError::new(RpcError::PARAMS, why))),
         }
     }
 
-    /// Has a line written, as far as that goes.
-    fn send(&mut self, line: String) -> Result<(), Gone> {
+    /// Sends a line, and waits for one that is accepted. What is not, and why, ends the connection.
+    fn exchange<T>(
+        &mut self,
+        method: &str,
+        line: String,
+        mut patience: Duration,
+        mut meanwhile: Option<&mut dyn FnMut() -> Option<String>>,
+        accept: impl Fn(&mut Self, &[u8]) -> Result<Option<T>, String>,
+    ) -> Result<T, Gone> {
         if let Some(reason) = &self.over {
             return Err(Gone::new(reason.clone()));
         }
-        if self.peer.send(line) { Ok(()) } else { Err(self.over("reads no more of what is sent")) }
+        if !self.send(line) {
+            return Err(self.end("reads no more of what is sent"));
+        }
+        let (mut until, mut unwritten) = (Instant::now() + patience.min(LONGEST), None);
+        loop {
+            if let Some(line) = meanwhile.as_mut().and_then(|ask| ask()) {
+                patience = patience.min(SOONER);
+                until = until.min(Instant::now() + SOONER);
+                self.send(format!("{}\n", line.trim_end()));
+            }
+            if let Err(e) = self.write() {
+                // It may have answered before it stopped reading.
+                until = until.min(Instant::now() + GRACE);
+                (self.to, self.unsent, unwritten) = (None, Vec::new(), Some(e));
+            }
+            while let Some(line) = self.incoming.take_line() {
+                match accept(self, &line) {
+                    Ok(Some(answer)) => return Ok(answer),
+                    Ok(None) => {}
+                    Err(what) => return Err(self.end(&what)),
+                }
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let problem = if self.incoming.length() > ANSWER_LIMIT {
+                format!("sent a line of more than {} MiB", ANSWER_LIMIT >> 20)
+            } else if self.incoming.has_ended {
+                match self.incoming.take_rest() {
+                    rest if is_blank(&rest) => "is gone".to_owned(),
+                    rest => format!("is gone, after half a line: {}", quoted(&rest)),
+                }
+            } else if !left.is_zero() {
+                let slice = if meanwhile.is_some() { left.min(SLICE) } else { left };
+                match self.read(slice) {
+                    Ok(()) => continue,
+                    Err(e) => format!("is gone: {e}"),
+                }
+            } else if let Some(e) = unwritten {
+                format!("cannot be written to: {e}")
+            } else {
+                format!("did not answer '{method}' within {patience:?}")
+            };
+            return Err(self.end(&problem));
+        }
     }
 
-    /// The next line that comes.
-    fn next(&mut self, wait: &mut Wait) -> Result<Vec<u8>, Gone> {
-        loop {
-            if let Some(line) = wait.meanwhile.as_mut().and_then(|ask| ask()) {
-                wait.patience = wait.patience.min(SOONER);
-                wait.until = wait.until.min(end_of(SOONER));
-                self.peer.send(format!("{}\n", line.trim_end()));
-            }
-            let left = wait.until.saturating_duration_since(Instant::now());
-            let slice = if wait.meanwhile.is_some() { left.min(SLICE) } else { left };
-            let what = match self.peer.next(slice) {
-                Some(Read::Line(line)) => return Ok(line),
-                None if left > slice => continue,
-                None => return Err(self.late(wait)),
-                Some(Read::Long) => format!("sent a line of more than {} MiB", ANSWER_LIMIT >> 20),
-                Some(Read::Ended(rest)) if is_blank(&rest) => "is gone".to_owned(),
-                Some(Read::Ended(rest)) => format!("is gone, after half a line: {}", quoted(&rest)),
-                Some(Read::Failed(e)) => format!("is gone: {e}"),
-                Some(Read::Unwritten(e)) => {
-                    // It may have answered before it stopped reading.
-                    wait.until = wait.until.min(Instant::now() + GRACE);
-                    wait.unwritten = Some(e);
-                    continue;
-                }
-            };
-            return Err(self.over(&what));
+    /// Has a line written. False if the one before was not read, or nothing more can be written.
+    fn send(&mut self, line: String) -> bool {
+        let can_send = self.to.is_some() && self.unsent.is_empty();
+        if can_send {
+            (self.unsent, self.sent) = (line.into_bytes(), 0);
         }
+        can_send
+    }
+
+    /// Writes as much of the line as is taken.
+    fn write(&mut self) -> io::Result<()> {
+        while let Some(to) = self.to.as_ref().filter(|_| !self.unsent.is_empty()) {
+            match rustix::io::write(to, &self.unsent[self.sent..]) {
+                Ok(length) => self.sent += length,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(e) => return Err(e.into()),
+            }
+            if self.sent == self.unsent.len() {
+                self.unsent = Vec::new();
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until something can be read, which it is, or written.
+    fn read(&mut self, patience: Duration) -> io::Result<()> {
+        let to = self.to.as_ref().filter(|_| !self.unsent.is_empty());
+        let stderr = self.program.as_ref().and_then(|program| program.stderr.as_ref());
+        let read = self.from.iter().chain(stderr).map(|file| PollFd::new(file, PollFlags::IN));
+        let written = to.into_iter().map(|file| PollFd::new(file, PollFlags::OUT));
+        let mut files: Vec<PollFd> = read.chain(written).collect();
+        // What fails is seen by whoever reads or writes.
+        let _ = poll(&mut files, Timespec::try_from(patience).ok().as_ref());
+        if let Some(program) = &mut self.program {
+            program.listen();
+        }
+        self.from.as_ref().map_or(Ok(()), |from| self.incoming.read(from).map(drop))
     }
 
     /// What a line is: the answer to the last request, or nothing of interest; or why it is neither.
@@ -283,12 +330,12 @@ impl Client {
             return Ok(None);
         }
         if !self.answered && !is_object(line) {
-            if self.chatter.len() == CHATTER_LIMIT {
-                let lines = count(CHATTER_LIMIT + 1, "line");
-                return Err(format!("sent {lines} that are no JSON, the last: {}", quoted(line)));
-            }
             self.chatter.push(quoted(line));
-            return Ok(None);
+            if self.chatter.len() <= CHATTER_LIMIT {
+                return Ok(None);
+            }
+            let lines = count(self.chatter.len(), "line");
+            return Err(format!("sent {lines} that are no JSON, the last: {}", quoted(line)));
         }
         let answer = if is_crowded(line, VALUES_LIMIT) {
             Err(format!("it holds more than {VALUES_LIMIT} values"))
@@ -300,63 +347,41 @@ impl Client {
         Ok(Some(answer))
     }
 
-    /// The answer did not come in time.
-    fn late(&mut self, wait: &Wait) -> Gone {
-        self.over(&match &wait.unwritten {
-            Some(e) => format!("cannot be written to: {e}"),
-            None => format!("did not answer '{}' within {:?}", wait.method, wait.patience),
-        })
-    }
-
-    /// It is of no more use: of this and every further call.
-    fn over(&mut self, what: &str) -> Gone {
+    /// The connection is of no more use, to this and every further call: why, for a person, with what a program left
+    /// behind.
+    fn end(&mut self, what: &str) -> Gone {
         // So that it ends if it has not.
-        self.peer.hang_up();
-        let (reason, held) = self.told(what, Instant::now() + GRACE);
-        self.over = Some(reason.clone());
-        Gone { reason, held }
-    }
-
-    /// That for a person, with what a program left behind; and whether another deaddrop held it.
-    fn told(&self, what: &str, until: Instant) -> (String, bool) {
-        let mut told = format!("{} {}", self.name, what.trim_end());
-        let (ended, said) = self.peer.last_words(until);
-        let held = ended.as_deref() == Some(HELD);
-        if let Some(ended) = ended {
-            told.push_str(&format!(" (it ended with {ended})"));
+        (self.to, self.from) = (None, None);
+        let mut reason = format!("{} {}", self.name, what.trim_end());
+        let ended = self.program.as_mut().and_then(|program| program.wait(GRACE, true));
+        if let Some(ended) = &ended {
+            reason.push_str(&format!(" (it ended with {ended})"));
         }
-        let said = visible(said.trim());
-        if !said.is_empty() {
-            told.push_str(&format!(
-                "; on standard error it wrote:\n{}",
-                indented(last_of(&said).trim_end()).trim_end()
-            ));
+        if let Some(said) = self.program.as_ref().map(Started::said)
+            && !said.trim().is_empty()
+        {
+            let said = indented(&visible(said.trim()));
+            reason.push_str(&format!("; on standard error it wrote:\n{}", said.trim_end()));
         }
         if !self.answered && !self.chatter.is_empty() {
-            let last = self.chatter.iter().rev().take(3).rev().cloned().collect::<Vec<_>>();
-            told.push_str(&format!("\nBefore any answer it sent {}", last.join(", ")));
+            let last = &self.chatter[self.chatter.len().saturating_sub(3)..];
+            reason.push_str(&format!("\nBefore any answer it sent {}", last.join(", ")));
         }
-        (told, held)
+        self.over = Some(reason.clone());
+        Gone { reason, held: ended.as_deref() == Some(HELD) }
     }
 }
 
-impl Drop for Client {
-    fn drop(&mut self) {
-        self.peer.hang_up();
-        self.peer.close(Instant::now() + LEAVE);
-    }
-}
-
-/// A connection to a socket; None where too many others wait to be let in until then.
-pub(crate) fn connected(path: &Path, until: Instant) -> io::Result<Option<OwnedFd>> {
+/// A connection to a socket. It times out if too many others wait to be let in until then.
+pub(crate) fn connected(path: &Path, until: Instant) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     let address = SocketAddrUnix::new(path)?;
     loop {
         match connect(&stream, &address) {
-            Ok(()) => return Ok(Some(stream)),
+            Ok(()) => return Ok(stream),
             Err(Errno::AGAIN) if Instant::now() < until => std::thread::sleep(SLICE),
-            Err(Errno::AGAIN) => return Ok(None),
+            Err(Errno::AGAIN) => return Err(Errno::TIMEDOUT.into()),
             Err(Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
@@ -377,25 +402,9 @@ fn is_object(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 
-/// When so long a wait ends.
-fn end_of(patience: Duration) -> Instant {
-    Instant::now() + patience.min(LONGEST)
-}
-
-/// Whether a line holds more than so many values, each of which takes many times the room of its text.
+/// Whether a line may hold more than so many values, each of which takes many times the room of its text.
 fn is_crowded(line: &[u8], limit: usize) -> bool {
-    let (mut values, mut in_text, mut escaped) = (0_usize, false, false);
-    line.len() > limit
-        && line.iter().any(|byte| {
-            match (in_text, byte) {
-                (true, _) if escaped => escaped = false,
-                (true, b'\\') => escaped = true,
-                (_, b'"') => in_text = !in_text,
-                (false, b',' | b'[' | b'{') => values += 1,
-                _ => {}
-            }
-            values > limit
-        })
+    line.len() > limit && memchr3_iter(b',', b'[', b'{', line).nth(limit).is_some()
 }
 
 /// The beginning of a line, to be read by a person.
@@ -412,16 +421,8 @@ fn quoted(line: &[u8]) -> String {
 
 /// What is wrong with a line, which may quote the line itself: in one line of bounded length.
 fn brief(why: &str) -> String {
-    match why.char_indices().nth(SAID_LENGTH) {
+    match why.char_indices().nth(WHY_LENGTH) {
         None => visible_line(why).into_owned(),
         Some((end, _)) => format!("{}…", visible_line(&why[..end])),
-    }
-}
-
-/// The end of what was written on standard error.
-fn last_of(said: &str) -> String {
-    match said.char_indices().rev().nth(SAID_LENGTH - 1) {
-        None | Some((0, _)) => said.to_owned(),
-        Some((start, _)) => format!("…{}", &said[start..]),
     }
 }

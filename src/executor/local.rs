@@ -9,17 +9,16 @@ use crate::error::Result;
 use crate::policy::Grant;
 use crate::protocol::jsonrpc::Done;
 use crate::protocol::{
-    Detail, Digest, Effect, Ending, Execution, Failure, FileEffect, MoveEffect, Operation, Part,
-    Reading, RelPath, ShellCommand, Warning, WarningKind,
+    Detail, Effect, Ending, Execution, Failure, FileEffect, Operation, Reading, RelPath,
+    ShellCommand, Warning, WarningKind,
 };
 use crate::runner::{CommandSpec, LiveOutput, Runner};
 use crate::settings::SandboxMode;
 use crate::workspace::checkpoint::Recorder;
+use crate::workspace::overlay::Overlay;
 use crate::workspace::protected::{ProtectionHandle, Snapshot};
 use crate::workspace::walk::Walk;
-use crate::workspace::{
-    Contents, PathFacts, Plan, READ_LIMIT, READ_ROOM, SearchOptions, Workspace,
-};
+use crate::workspace::{Plan, READ_LIMIT, READ_ROOM, SearchOptions, Workspace};
 
 /// The workspace on this machine.
 pub struct LocalExecutor<'a> {
@@ -55,6 +54,8 @@ pub struct LocalExecutor<'a> {
     pub readable: &'a dyn Fn(&RelPath, u64) -> bool,
     /// Records the changes of a turn, if checkpoints are on.
     pub recorder: Option<Recorder<'a>>,
+    /// The workspace as it is.
+    unchanged: Overlay<'a>,
     /// File changes that are made together.
     joined: Vec<Plan>,
     warnings: Vec<Warning>,
@@ -88,6 +89,7 @@ impl<'a> LocalExecutor<'a> {
             read_room: READ_ROOM,
             readable: &|_, _| true,
             recorder: None,
+            unchanged: workspace.as_is(),
             joined: Vec::new(),
             warnings: Vec::new(),
             last_walk: None,
@@ -265,12 +267,7 @@ impl Executor for LocalExecutor<'_> {
                 let detail = read.and_then(|file| file.whole(*encoding, self.read_limit, room));
                 Ok(detail.unwrap_or_else(Detail::Failed))
             }
-            Operation::Create { .. }
-            | Operation::Edit { .. }
-            | Operation::Delete { .. }
-            | Operation::Message { .. }
-            | Operation::Done { .. }
-            | Operation::Read { .. } => Ok(immediate_result(operation)),
+            _ => Ok(immediate_result(operation)),
         }
     }
 
@@ -320,20 +317,8 @@ impl Executor for LocalExecutor<'_> {
         self.workspace.walk()
     }
 
-    fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {
-        Ok(self.workspace.as_is().read_part(path, part))
-    }
-
-    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>> {
-        Ok(self.workspace.as_is().path_facts(operation))
-    }
-
-    fn resolved_path(&self, operation: &Operation) -> Result<Option<RelPath>> {
-        Ok(self.workspace.as_is().resolved_path(operation))
-    }
-
-    fn content_digest(&self, operation: &Operation) -> Result<Option<Digest>> {
-        Ok(self.workspace.as_is().content_digest(operation))
+    fn overlay(&self) -> Option<&Overlay<'_>> {
+        Some(&self.unchanged)
     }
 
     fn inspect_interrupted(&mut self, effect: &Effect, _: &Operation) -> Result<InterruptedStep> {
@@ -353,29 +338,38 @@ fn file_of(effect: &Effect) -> Option<&FileEffect> {
     if let Effect::File(file) = effect { Some(file) } else { None }
 }
 
-/// Determines the state of an interrupted step from the disk. A command, or a step of a guest, leaves no trace there.
+/// Determines the state of an interrupted step from the disk. If that shows neither the state before nor the one after,
+/// somebody else changed something: this is reported, and left alone. A command, or a step of a guest, leaves no trace.
 pub fn inspect_on_disk(effect: &Effect, workspace: &Workspace) -> InterruptedStep {
-    match effect {
+    let (was_done, detail, unclear) = match effect {
         Effect::File(effect) => {
             let removed = workspace.remove_temporary(effect);
-            interrupted_change(effect, removed.and_then(|()| workspace.digest(&effect.path)))
+            let found = removed.and_then(|()| workspace.digest(&effect.path));
+            let was_done = found.map(|found| match found {
+                found if found == effect.after => Some(true),
+                found if found == effect.before => Some(false),
+                _ => None,
+            });
+            let unclear = format!(
+                "deaddrop was stopped during this change, and '{}' now has neither its former nor the new content: READ_FILE it before you go on",
+                effect.path
+            );
+            (was_done, &effect.detail, unclear)
         }
-        Effect::Move(effect) => interrupted_move(effect, workspace),
-        Effect::Command | Effect::Guest { .. } => InterruptedStep::Unknown,
-    }
-}
-
-/// Determines the state of an interrupted move from the entries at both paths.
-fn interrupted_move(effect: &MoveEffect, workspace: &Workspace) -> InterruptedStep {
-    let detail = match workspace.was_moved(effect) {
+        Effect::Move(effect) => {
+            let unclear = format!(
+                "deaddrop was stopped during this move, and the present entries do not show whether '{}' was moved to '{}': check both paths before you go on",
+                effect.from, effect.to
+            );
+            (workspace.was_moved(effect), &effect.detail, unclear)
+        }
+        Effect::Command | Effect::Guest { .. } => return InterruptedStep::Unknown,
+    };
+    let detail = match was_done {
         Err(failure) => failure.into(),
-        Ok(Some(true)) => effect.detail.clone(),
+        Ok(Some(true)) => detail.clone(),
         Ok(Some(false)) => return InterruptedStep::NotDone,
-        Ok(None) => Failure::execution(format!(
-            "deaddrop was stopped during this move, and the present entries do not show whether '{}' was moved to '{}': check both paths before you go on",
-            effect.from, effect.to
-        ))
-        .into(),
+        Ok(None) => Failure::execution(unclear).into(),
     };
     InterruptedStep::Done(Box::new(Done { detail, warnings: Vec::new() }))
 }
@@ -393,23 +387,4 @@ pub fn list_or_search(
     };
     let (detail, warnings) = found.unwrap_or_else(|failure| (failure.into(), Vec::new()));
     Done { detail, warnings }
-}
-
-/// Determines the state of an interrupted file change from the present content. If it is neither the old nor the new
-/// one, somebody else changed the file: this is reported, and the file is left alone.
-fn interrupted_change(
-    effect: &FileEffect,
-    found: Result<Option<Digest>, Failure>,
-) -> InterruptedStep {
-    let detail = match found {
-        Err(failure) => failure.into(),
-        Ok(found) if found == effect.after => effect.detail.clone(),
-        Ok(found) if found == effect.before => return InterruptedStep::NotDone,
-        Ok(_) => Failure::execution(format!(
-            "deaddrop was stopped during this change, and '{}' now has neither its former nor the new content: READ_FILE it before you go on",
-            effect.path
-        ))
-        .into(),
-    };
-    InterruptedStep::Done(Box::new(Done { detail, warnings: Vec::new() }))
 }

@@ -2,7 +2,6 @@
 //! ([`PreviewExecutor`], and [`OpaquePreview`] for a guest).
 
 mod local;
-mod opaque;
 mod preview;
 mod remote;
 #[cfg(all(test, unix))]
@@ -21,13 +20,13 @@ use crate::protocol::{
 use crate::runner::environment_fault;
 use crate::workspace::Contents;
 use crate::workspace::checkpoint::CheckpointNote;
+use crate::workspace::overlay::Overlay;
 use crate::workspace::protected::Snapshot;
 use crate::workspace::walk::Walk;
 
 pub use crate::workspace::PathFacts;
 pub use local::{LocalExecutor, inspect_on_disk, list_or_search};
-pub use opaque::OpaquePreview;
-pub use preview::{FileState, PreviewExecutor, PreviewedChange};
+pub use preview::{FileState, OpaquePreview, PreviewExecutor, PreviewedChange};
 pub use remote::{Guest, GuestTurn};
 
 /// A record that must be stored before the executor continues.
@@ -91,30 +90,37 @@ pub trait Executor {
     fn set_step(&mut self, _step: usize) {}
     /// Lists the files.
     fn walk(&self) -> Result<Walk>;
+    /// The files as they would be, if they are on this machine.
+    fn overlay(&self) -> Option<&Overlay<'_>> {
+        None
+    }
     /// Reads a text file for the model, or some of its lines.
-    fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>>;
+    fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {
+        let nothing = Contents { path: path.clone(), bytes: Vec::new(), size: 0, lines: None };
+        Ok(self.overlay().map_or(Ok(nothing), |overlay| overlay.read_part(path, part)))
+    }
     /// Finds the lines of a definition in the part of a file that a read returns.
     fn find_definition(&self, path: &RelPath, name: &str) -> Result<Result<Part, Failure>> {
         let file = self.read(path, Part::default())?;
         Ok(file.and_then(|file| context::find_definition(&file, name)))
     }
     /// Facts about the path of a file operation before it is carried out; None for other operations.
-    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>>;
+    fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>> {
+        Ok(self.overlay().and_then(|overlay| overlay.path_facts(operation)))
+    }
     /// The path of a file operation, or of a command's working directory, with links resolved. An approval applies to
     /// this path. None if there is no path, or it leads to the root or cannot be resolved.
-    fn resolved_path(&self, _operation: &Operation) -> Result<Option<RelPath>> {
-        Ok(None)
+    fn resolved_path(&self, operation: &Operation) -> Result<Option<RelPath>> {
+        Ok(self.overlay().and_then(|overlay| overlay.resolved_path(operation)))
     }
     /// The digest of the content that a file operation would change; None for other operations, and if nothing exists.
-    fn content_digest(&self, _operation: &Operation) -> Result<Option<Digest>> {
-        Ok(None)
+    fn content_digest(&self, operation: &Operation) -> Result<Option<Digest>> {
+        Ok(self.overlay().and_then(|overlay| overlay.content_digest(operation)))
     }
     /// Determines the state of a step that was begun before deaddrop was stopped, if the journal has no result.
-    fn inspect_interrupted(
-        &mut self,
-        effect: &Effect,
-        operation: &Operation,
-    ) -> Result<InterruptedStep>;
+    fn inspect_interrupted(&mut self, _: &Effect, _: &Operation) -> Result<InterruptedStep> {
+        Ok(InterruptedStep::Unknown)
+    }
     /// The result for a file that could not be read.
     fn unreadable(&self, failure: Failure) -> Detail {
         failure.into()
@@ -122,6 +128,22 @@ pub trait Executor {
     /// Whether the person wants to stop.
     fn interrupted(&self) -> bool {
         false
+    }
+}
+
+/// Whether an operation can change something.
+pub fn has_effect(operation: &Operation) -> bool {
+    match operation {
+        Operation::Create { .. }
+        | Operation::Edit { .. }
+        | Operation::Delete { .. }
+        | Operation::Move { .. }
+        | Operation::Run(_) => true,
+        Operation::Read { .. }
+        | Operation::List { .. }
+        | Operation::Search { .. }
+        | Operation::Message { .. }
+        | Operation::Done { .. } => false,
     }
 }
 

@@ -1,16 +1,15 @@
 //! Previews a reply: changes are made to an overlay in memory. The changes of a command are unknown, so all results
-//! that depend on files are uncertain after the first one.
+//! that depend on files are uncertain after the first one. A guest is not asked, so of its files nothing is known.
 
-use super::{Executor, InterruptedStep, WriteAhead, command_fault, immediate_result};
+use super::{Executor, WriteAhead, command_fault, immediate_result};
 use crate::error::Result;
 use crate::policy::Grant;
-use crate::protocol::{
-    Change, Detail, Digest, Effect, Failure, FailureKind, Operation, Part, Reading, RelPath,
-};
+use crate::protocol::{Change, Detail, Failure, FailureKind, Operation, Part, Reading, RelPath};
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
+use crate::workspace::protected::ProtectedNames;
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, PathFacts, READ_LIMIT, READ_ROOM, Workspace, check_pattern};
+use crate::workspace::{PathFacts, READ_LIMIT, READ_ROOM, Workspace, check_pattern};
 
 pub use crate::workspace::overlay::{FileState, PreviewedChange};
 
@@ -50,11 +49,6 @@ impl<'a> PreviewExecutor<'a> {
         self.changes
     }
 
-    /// Fails if nothing would exist at a path.
-    fn require_exists(&self, path: Option<&RelPath>) -> Result<(), Failure> {
-        path.map_or(Ok(()), |path| self.overlay.require_exists(path))
-    }
-
     fn attempt(&mut self, operation: &Operation, grant: Grant) -> Result<Detail, Failure> {
         match operation {
             Operation::Create { path, content, existing } => {
@@ -70,9 +64,7 @@ impl<'a> PreviewExecutor<'a> {
                         } else {
                             format!("lines {start}-{end}")
                         };
-                        let reason =
-                            format!("would edit {lines} of '{path}', which depends on {what}");
-                        Ok(Detail::Unknown { reason })
+                        Ok(unknown(&format!("edit {lines} of '{path}', which depends on {what}")))
                     }
                     _ => Ok(detail),
                 }
@@ -81,25 +73,14 @@ impl<'a> PreviewExecutor<'a> {
             Operation::Done { if_ok: true, .. } if self.uncertain_since.is_some() => {
                 Ok(unknown_end(self.uncertain_since.unwrap_or_default()))
             }
-            Operation::Message { .. }
-            | Operation::Done { .. }
-            | Operation::Read { reading: Reading::Later(_) | Reading::Definition(_), .. } => {
-                Ok(immediate_result(operation))
-            }
             Operation::Read { path, reading: Reading::Now(encoding) } => {
                 let contents = self.overlay.read(path, self.read_limit.saturating_add(1))?;
                 contents.whole(*encoding, self.read_limit, &mut self.read_room)
             }
-            Operation::List { path } => {
-                self.require_exists(path.as_ref())?;
-                Ok(Detail::Unknown { reason: format!("would list {}", folder_name(path.as_ref())) })
-            }
-            Operation::Search { pattern, path } => {
-                check_pattern(pattern)?;
-                self.require_exists(path.as_ref())?;
-                let folder = folder_name(path.as_ref());
-                let reason = format!("would search {folder} for {}", named(pattern));
-                Ok(Detail::Unknown { reason })
+            Operation::List { path } | Operation::Search { path, .. } => {
+                check(operation)?;
+                path.as_ref().map_or(Ok(()), |path| self.overlay.require_exists(path))?;
+                Ok(unknown(&words(operation)))
             }
             Operation::Move { path, to } => {
                 match self.overlay.rename(path, to, grant.protected)? {
@@ -107,8 +88,7 @@ impl<'a> PreviewExecutor<'a> {
                     None => {
                         // The overlay does not contain the moved entry.
                         self.uncertain_since.get_or_insert("an earlier move");
-                        let reason = format!("would move '{path}' to '{to}'");
-                        Ok(Detail::Unknown { reason })
+                        Ok(unknown(&words(operation)))
                     }
                 }
             }
@@ -119,29 +99,57 @@ impl<'a> PreviewExecutor<'a> {
                 {
                     return Err(failure);
                 }
-                if let Some(fault) = command_fault(run) {
-                    return Err(Failure::execution(fault));
-                }
+                check(operation)?;
                 let by_step = Some(self.step + 1);
                 let changes = self.overlay.take_changes().into_iter();
                 self.changes.extend(changes.map(|change| PreviewedChange { by_step, ..change }));
                 self.uncertain_since = Some("a command");
-                Ok(Detail::Unknown { reason: format!("would run {}", named(&run.command)) })
+                Ok(unknown(&words(operation)))
             }
+            _ => Ok(immediate_result(operation)),
         }
     }
 }
 
-/// The result of a DONE that ends the session only if all steps before it succeed.
-pub(super) fn unknown_end(what: &str) -> Detail {
-    let reason =
-        format!("would end the session if all before it succeeds, which depends on {what}");
-    Detail::Unknown { reason }
+/// Fails if an operation can never be carried out.
+fn check(operation: &Operation) -> Result<(), Failure> {
+    match operation {
+        Operation::Run(run) => command_fault(run).map_or(Ok(()), |f| Err(Failure::execution(f))),
+        Operation::Search { pattern, .. } => check_pattern(pattern),
+        _ => Ok(()),
+    }
 }
 
-/// The folder of a listing or search, in words.
-fn folder_name(path: Option<&RelPath>) -> String {
-    path.map_or("the workspace".to_owned(), |path| format!("'{path}'"))
+/// What an operation would do.
+fn words(operation: &Operation) -> String {
+    let folder = |path: &Option<RelPath>| match path {
+        Some(path) => format!("'{path}'"),
+        None => "the workspace".to_owned(),
+    };
+    match operation {
+        Operation::Create { path, .. } => format!("write '{path}'"),
+        Operation::Edit { path, .. } => format!("edit '{path}'"),
+        Operation::Delete { path } => format!("delete '{path}'"),
+        Operation::Read { path, .. } => format!("read '{path}'"),
+        Operation::Move { path, to } => format!("move '{path}' to '{to}'"),
+        Operation::List { path } => format!("list {}", folder(path)),
+        Operation::Search { pattern, path } => {
+            format!("search {} for {}", folder(path), named(pattern))
+        }
+        Operation::Run(run) => format!("run {}", named(&run.command)),
+        Operation::Message { .. } => "show a message".to_owned(),
+        Operation::Done { .. } => "end the session".to_owned(),
+    }
+}
+
+/// The result of an operation that would do this.
+fn unknown(what: &str) -> Detail {
+    Detail::Unknown { reason: format!("would {what}") }
+}
+
+/// The result of a DONE that ends the session only if all steps before it succeed.
+fn unknown_end(what: &str) -> Detail {
+    unknown(&format!("end the session if all before it succeeds, which depends on {what}"))
 }
 
 impl Executor for PreviewExecutor<'_> {
@@ -174,23 +182,65 @@ impl Executor for PreviewExecutor<'_> {
         self.workspace.walk()
     }
 
-    fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {
-        Ok(self.overlay.read_part(path, part))
+    fn overlay(&self) -> Option<&Overlay<'_>> {
+        Some(&self.overlay)
+    }
+}
+
+/// Previews operations of a guest without asking it, from the reply alone.
+pub struct OpaquePreview {
+    protected: ProtectedNames,
+    /// Whether a command would have run before.
+    after_command: bool,
+}
+
+impl OpaquePreview {
+    /// Makes a preview with these protected names.
+    pub fn new(protected: &[String]) -> Self {
+        Self { protected: ProtectedNames::new(protected), after_command: false }
+    }
+}
+
+impl Executor for OpaquePreview {
+    fn perform(
+        &mut self,
+        operation: &Operation,
+        _: Grant,
+        _: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
+    ) -> Result<Detail> {
+        if let Err(failure) = check(operation) {
+            return Ok(failure.into());
+        }
+        Ok(match operation {
+            Operation::Done { if_ok: true, .. } if self.after_command => unknown_end("a command"),
+            Operation::Message { .. }
+            | Operation::Done { .. }
+            | Operation::Read { reading: Reading::Later(_) | Reading::Definition(_), .. } => {
+                immediate_result(operation)
+            }
+            _ => {
+                self.after_command |= matches!(operation, Operation::Run(_));
+                let what = words(operation);
+                unknown(&format!("{what} in the guest, which a preview does not ask"))
+            }
+        })
+    }
+
+    fn walk(&self) -> Result<Walk> {
+        Ok(Walk::default())
+    }
+
+    fn find_definition(&self, _: &RelPath, _: &str) -> Result<Result<Part, Failure>> {
+        Ok(Ok(Part::default()))
     }
 
     fn path_facts(&self, operation: &Operation) -> Result<Option<PathFacts>> {
-        Ok(self.overlay.path_facts(operation))
-    }
-
-    fn resolved_path(&self, operation: &Operation) -> Result<Option<RelPath>> {
-        Ok(self.overlay.resolved_path(operation))
-    }
-
-    fn content_digest(&self, operation: &Operation) -> Result<Option<Digest>> {
-        Ok(self.overlay.content_digest(operation))
-    }
-
-    fn inspect_interrupted(&mut self, _: &Effect, _: &Operation) -> Result<InterruptedStep> {
-        Ok(InterruptedStep::NotDone)
+        let Some(path) = operation.path() else { return Ok(None) };
+        let to = match operation {
+            Operation::Move { to, .. } => Some(to),
+            _ => None,
+        };
+        let protected = to.into_iter().chain([path]).any(|p| self.protected.name_in(p).is_some());
+        Ok(Some(PathFacts { protected, ..PathFacts::default() }))
     }
 }

@@ -112,7 +112,7 @@ impl Capture {
             _ => limit.div_ceil(2).max(limit.saturating_sub(tail)).min(head),
         };
         let last = limit - first;
-        let left_out = self.left_out + (head + tail - limit) as u64;
+        let left_out = self.left_out.saturating_add((head + tail - limit) as u64);
         // What is known on either side of the gap. Without one, that is the same.
         let [after_head, before_tail] = match self.left_out {
             0 => [&self.tail, &self.head],

@@ -89,15 +89,17 @@ impl Pool {
         Share { pool: self.clone(), count }
     }
 
-    /// Waits until some are given back or [`Pool::wake`] is called, at most `longest`. Returns at once unless `holds`
-    /// is true of how many are taken.
-    pub(super) fn wait(&self, longest: Duration, holds: impl FnOnce(usize) -> bool) {
+    /// Waits until some are given back or [`Pool::wake`] is called, at most `longest`, if `holds` is true of how many are
+    /// taken. Returns whether it was.
+    pub(super) fn wait(&self, longest: Duration, holds: impl FnOnce(usize) -> bool) -> bool {
         let mut taken = self.taken();
-        if holds(taken.count) {
+        let waits = holds(taken.count);
+        if waits {
             taken.waiting += 1;
             let waited = self.0.changed.wait_timeout(taken, longest);
             waited.unwrap_or_else(PoisonError::into_inner).0.waiting -= 1;
         }
+        waits
     }
 
     pub(super) fn wake(&self) {

@@ -1,24 +1,25 @@
-//! One connection, on two threads: one reads requests ahead, the other carries them out in order and writes
-//! the answers. An `interrupt` that is a notification overtakes: it is carried out as soon as it is read, and
-//! again in its turn.
+//! One connection, on one thread: requests are carried out in order, and answers are written together. What can take
+//! long has a thread of its own, so that an `interrupt` is read meanwhile: as a notification it is carried out as soon
+//! as it is read, and again in its turn.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Write};
+use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::net::Shutdown;
+use rustix::fs::{FileType, fstat};
+use rustix::io::{Errno, ioctl_fionbio};
 
 use super::Given;
-use super::budget::{Pool, Share, room};
-use super::lines::{AHEAD, Line, Lines};
+use super::budget::{FREE, Share, room};
 use super::server::{Server, spawn};
+use crate::client::lines::{CHUNK, Incoming};
 use crate::protocol::jsonrpc::{self, LINE_LIMIT, Method, RpcError, connected, connects_to};
 
-/// How much is read at once, in bytes.
-const CHUNK: usize = 64 << 10;
+/// How much is read ahead, in bytes. More of a line is read only when it is the next.
+const AHEAD: usize = 4 << 20;
 /// An interrupt that overtakes is no longer, in bytes; a longer one comes in its order.
 const INTERRUPT_LIMIT: usize = 4096;
 
@@ -30,164 +31,116 @@ pub(super) fn serve(
     input: Arc<File>,
     output: Arc<File>,
 ) -> io::Result<()> {
-    let (sender, lines) = channel();
-    let (serving, open) = (Arc::clone(server), Arc::new(open));
-    // The socket is open for as long as one of the threads has it.
-    let reads = Arc::ptr_eq(&input, &output).then(|| Arc::clone(&open));
-    spawn("connection", move || {
-        let (_open, _hang_up) = (open, HangUp(&output));
-        let mut carrier = Carrier { server: &serving, output: &output, answers: Vec::new() };
-        // Whoever is gone reads nothing.
-        let _ = carrier.carry_out_all(&lines);
-    })?;
-    let server = Arc::clone(server);
-    spawn("reader", move || {
-        let _reads = reads;
-        let input = BufReader::with_capacity(CHUNK, Input { file: &input, server: &server });
-        let (pool, ahead) = (server.lines.clone(), Pool::new(AHEAD));
-        let mut lines = Lines { input, limit: LINE_LIMIT, pool, ahead };
-        while let Ok(Some(line)) = lines.next() {
-            if let Some(key) = line.bytes.as_deref().and_then(interrupts) {
-                server.interrupt(&key);
-            }
-            if sender.send(line).is_err() {
-                break;
-            }
+    for file in [&input, &output] {
+        // Whoever shares a terminal or a file would not expect it.
+        if let FileType::Fifo | FileType::Socket = FileType::from_raw_mode(fstat(file)?.st_mode) {
+            ioctl_fionbio(file, true)?;
         }
+    }
+    let server = Arc::clone(server);
+    spawn("connection", move || {
+        let _open = open;
+        let (incoming, answers) = (Incoming::default(), Vec::new());
+        let mut connection =
+            Connection { server: &server, input, output, incoming, long_line: None, answers };
+        // Whoever is gone reads nothing.
+        let _ = connection.serve();
     })
 }
 
-/// Ends a connection with whoever carries out its requests: nobody is to be read who gets no answer.
-struct HangUp<'a>(&'a File);
-
-impl Drop for HangUp<'_> {
-    fn drop(&mut self) {
-        let _ = rustix::net::shutdown(self.0, Shutdown::Both);
-    }
-}
-
-/// What a client sends, until the server stops.
-struct Input<'a> {
-    file: &'a File,
+struct Connection<'a> {
     server: &'a Server,
-}
-
-impl Read for Input<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let mut both = [
-                PollFd::new(self.file, PollFlags::IN),
-                PollFd::new(&self.server.stopping, PollFlags::IN),
-            ];
-            match poll(&mut both, None) {
-                Ok(_) if !both[1].revents().is_empty() => return Ok(0),
-                Ok(_) => match rustix::io::read(self.file, &mut *bytes) {
-                    Err(Errno::INTR | Errno::AGAIN) => {}
-                    read => return Ok(read?),
-                },
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-    }
-}
-
-/// The key of a line that interrupts, and is not answered.
-fn interrupts(line: &[u8]) -> Option<String> {
-    if line.len() > INTERRUPT_LIMIT || memchr::memmem::find(line, b"interrupt").is_none() {
-        return None;
-    }
-    let request = jsonrpc::read(line).ok().filter(|request| request.id.is_none())?;
-    match Method::of(request) {
-        Ok(Method::Interrupt(key)) => Some(key.key),
-        _ => None,
-    }
-}
-
-/// Carries out what the lines of a connection ask for.
-struct Carrier<'a> {
-    server: &'a Server,
-    output: &'a File,
+    input: Arc<File>,
+    output: Arc<File>,
+    incoming: Incoming,
+    /// The share of a long line while it is read.
+    long_line: Option<Share>,
     /// Answers that are not written yet.
     answers: Vec<u8>,
 }
 
-impl Carrier<'_> {
-    fn carry_out_all(&mut self, lines: &Receiver<Line>) -> io::Result<()> {
+/// What a line asks for.
+enum Asked {
+    Nothing,
+    /// This is answered at once.
+    Answered(String),
+    Call(Option<u64>, Method),
+}
+
+impl Connection<'_> {
+    fn serve(&mut self) -> io::Result<()> {
         let mut is_first = true;
-        loop {
-            // Answers wait for one another only while the next request is there already.
-            let next = lines.try_recv().ok();
-            if next.is_none() {
-                self.write()?;
-            }
-            let Some(Line { bytes, share, ahead }) = next.or_else(|| lines.recv().ok()) else {
-                break;
-            };
-            // The last line may have been cut off then.
-            if self.server.stop.is_asked() {
-                break;
-            }
-            match self.carry_out(bytes, share, is_first)? {
-                Some((answer, share)) if share.count > 0 => {
-                    self.write()?;
-                    write_all(self.output, answer.as_bytes())?;
-                }
-                Some((answer, _)) => self.answers.extend(answer.into_bytes()),
-                None => {}
+        while let Some((share, is_too_long)) = self.await_line()? {
+            let line = self.incoming.take_line().unwrap_or_else(|| self.incoming.take_rest());
+            match read((!is_too_long).then_some(line), is_first) {
+                Asked::Nothing => {}
+                Asked::Answered(answer) => self.answers.extend(answer.into_bytes()),
+                Asked::Call(id, method) => self.call(id, method, share)?,
             }
             if self.answers.len() >= CHUNK {
                 self.write()?;
             }
             is_first = false;
-            drop(ahead);
         }
         self.write()
     }
 
-    /// Carries out what a line asks for. Returns what is answered, if anything is, with its share of the memory.
-    fn carry_out(
-        &mut self,
-        line: Option<Vec<u8>>,
-        held: Option<Share>,
-        is_first: bool,
-    ) -> io::Result<Option<(String, Share)>> {
+    /// Waits for a line. Returns its share of the memory, and whether it is too long and was not kept; None when no more
+    /// are carried out.
+    fn await_line(&mut self) -> io::Result<Option<(Share, bool)>> {
+        let (server, mut is_too_long) = (self.server, false);
+        loop {
+            let length = self.incoming.first_length();
+            if length > FREE && self.long_line.is_none() {
+                self.write()?;
+                // All that the line can need at once: whoever waits for it holds nothing.
+                self.long_line = Some(server.lines.take(LINE_LIMIT));
+            }
+            if length > LINE_LIMIT {
+                // At once: the rest may take its time.
+                self.long_line = Some(server.lines.take(0));
+                self.incoming.drop_first();
+                is_too_long = true;
+            }
+            let has_line = self.incoming.has_line() || self.incoming.has_ended;
+            let is_over = has_line && self.incoming.length() == 0 && !is_too_long;
+            // The last line may have been cut off then.
+            if is_over || server.stop.is_asked() {
+                return Ok(None);
+            }
+            if has_line {
+                let mut share = self.long_line.take().unwrap_or_else(|| server.lines.take(0));
+                share.keep_for(self.incoming.first_length());
+                return Ok(Some((share, is_too_long)));
+            }
+            // Answers wait for one another only while the next request is there already. It can come meanwhile.
+            if self.answers.is_empty() {
+                self.wait(PollFd::new(&server.stopping, PollFlags::IN))?;
+            } else {
+                self.write()?;
+            }
+        }
+    }
+
+    /// Carries out a request, and answers it if it has an id.
+    fn call(&mut self, id: Option<u64>, method: Method, held: Share) -> io::Result<()> {
         let pool = &self.server.answers;
-        let free = |answer| Ok(Some((answer, pool.take(0))));
-        let refuse = |id, fault: &RpcError| free(jsonrpc::answer::<Given>(id, Err(fault)));
-        let Some(line) = line else {
-            let told = format!(
-                "invalid request: the line is longer than {LINE_LIMIT} bytes (32 MiB), and nothing of it was kept"
-            );
-            return refuse(None, &RpcError::new(RpcError::REQUEST, told));
-        };
-        if is_first && let Some(port) = connects_to(&line) {
-            return free(connected(port));
-        }
-        if jsonrpc::is_blank(&line) {
-            return Ok(None);
-        }
-        let request = match jsonrpc::read(&line) {
-            Ok(request) => request,
-            Err(invalid) => return refuse(invalid.id, &invalid.fault),
-        };
-        drop(line);
-        let id = request.id;
-        let method = match Method::of(request) {
-            Ok(method) => method,
-            Err(fault) => return if id.is_some() { refuse(id, &fault) } else { Ok(None) },
-        };
         let (before, after) = room(&method);
         // No answer waits for what may take long, or for room.
         if pool.count() > 0 || !matches!(method, Method::Ping {} | Method::ReadFile { .. }) {
             self.write()?;
         }
         let mut share = pool.take(before);
-        let given = self.server.call(method);
+        let given = match method {
+            Method::Exec { .. } | Method::ExecCode { .. } | Method::Step(_) | Method::Find(_) => {
+                self.call_aside(method)
+            }
+            _ => self.server.call(method),
+        };
         // Lines come before answers: whoever waits for room for what a command came to holds none.
         drop(held);
         if id.is_none() {
-            return Ok(None);
+            return Ok(());
         }
         if after > before {
             share = pool.take(after);
@@ -195,28 +148,111 @@ impl Carrier<'_> {
         let answer = jsonrpc::answer(id, given.as_ref());
         drop(given);
         share.keep_for(answer.len());
-        Ok(Some((answer, share)))
+        if share.count > 0 {
+            self.write()?;
+        }
+        self.answers.extend(answer.into_bytes());
+        if share.count > 0 { self.write() } else { Ok(()) }
     }
 
+    /// Carries out a request on a thread of its own, and reads ahead meanwhile.
+    fn call_aside(&mut self, method: Method) -> Result<Given, RpcError> {
+        let server = self.server;
+        let called = thread::scope(|scope| {
+            let (has_ended, mut ended) = io::pipe()?;
+            let work = move || {
+                let given = server.call(method);
+                let _ = ended.write_all(&[0]);
+                given
+            };
+            let worker = thread::Builder::new().name("rpc call".to_owned());
+            let worker = worker.spawn_scoped(scope, work)?;
+            // Whoever is gone is noticed when it is answered.
+            while !self.wait(PollFd::new(&has_ended, PollFlags::IN)).unwrap_or(true) {}
+            Ok(worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        });
+        called.unwrap_or_else(|e: io::Error| {
+            Err(RpcError::internal(format!("nothing was done: {e}")))
+        })
+    }
+
+    /// Writes the answers, and reads ahead meanwhile.
     fn write(&mut self) -> io::Result<()> {
-        write_all(self.output, &self.answers)?;
-        self.answers.clear();
-        self.answers.shrink_to(CHUNK);
+        let (answers, output) = (std::mem::take(&mut self.answers), Arc::clone(&self.output));
+        let mut rest = answers.as_slice();
+        while !rest.is_empty() {
+            match rustix::io::write(&output, rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => drop(self.wait(PollFd::new(&output, PollFlags::OUT))?),
+                Err(e) => return Err(e.into()),
+            }
+        }
         Ok(())
+    }
+
+    /// Waits until `awaited` is ready, or something can be read, and reads that. Returns whether the first is ready.
+    fn wait(&mut self, awaited: PollFd) -> io::Result<bool> {
+        let Self { incoming, input, .. } = self;
+        let has_room =
+            !incoming.has_ended && (incoming.length() < AHEAD || self.long_line.is_some());
+        let mut polled = vec![awaited];
+        polled.extend(has_room.then(|| PollFd::new(&**input, PollFlags::IN)));
+        match poll(&mut polled, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(false),
+            Err(e) => return Err(e.into()),
+        }
+        let is_ready = |polled: &PollFd| !polled.revents().is_empty();
+        let (is_awaited, has_more) = (is_ready(&polled[0]), polled.get(1).is_some_and(is_ready));
+        if has_more {
+            interrupts(incoming.read(input)?).for_each(|key| self.server.interrupt(&key));
+        }
+        Ok(is_awaited)
     }
 }
 
-/// Writes all, whether or not somebody has made the other side of this one that does not wait.
-fn write_all(output: &File, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match rustix::io::write(output, bytes) {
-            Ok(written) => bytes = &bytes[written..],
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => drop(poll(&mut [PollFd::new(output, PollFlags::OUT)], None)),
-            Err(e) => return Err(e.into()),
+/// The keys of the lines that interrupt, and are not answered.
+fn interrupts(lines: &[u8]) -> impl Iterator<Item = String> {
+    let lines = if memchr::memmem::find(lines, b"interrupt").is_some() { lines } else { &[] };
+    lines.split(|byte| *byte == b'\n').filter_map(|line| {
+        if line.len() > INTERRUPT_LIMIT || memchr::memmem::find(line, b"interrupt").is_none() {
+            return None;
         }
+        let request = jsonrpc::read(line).ok().filter(|request| request.id.is_none())?;
+        match Method::of(request) {
+            Ok(Method::Interrupt(key)) => Some(key.key),
+            _ => None,
+        }
+    })
+}
+
+/// Reads what a line asks for; None is one that is too long.
+fn read(line: Option<Vec<u8>>, is_first: bool) -> Asked {
+    let refuse = |id, fault: &RpcError| Asked::Answered(jsonrpc::answer::<Given>(id, Err(fault)));
+    let Some(line) = line else {
+        let told = format!(
+            "invalid request: the line is longer than {LINE_LIMIT} bytes (32 MiB), and nothing of it was kept"
+        );
+        return refuse(None, &RpcError::new(RpcError::REQUEST, told));
+    };
+    if is_first && let Some(port) = connects_to(&line) {
+        return Asked::Answered(connected(port));
     }
-    Ok(())
+    if jsonrpc::is_blank(&line) {
+        return Asked::Nothing;
+    }
+    let request = match jsonrpc::read(&line) {
+        Ok(request) => request,
+        Err(invalid) => return refuse(invalid.id, &invalid.fault),
+    };
+    drop(line);
+    let id = request.id;
+    match Method::of(request) {
+        Ok(method) => Asked::Call(id, method),
+        Err(fault) if id.is_some() => refuse(id, &fault),
+        Err(_) => Asked::Nothing,
+    }
 }
 
 #[cfg(test)]

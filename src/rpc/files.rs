@@ -4,7 +4,7 @@
 //! outside. An absolute path must lie under the root, under whatever name that has, and is taken from there; what links
 //! on the way lead to is the workspace's business.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use super::Served;
 use super::served::words;
@@ -12,8 +12,7 @@ use crate::error::Error;
 use crate::executor::Executor;
 use crate::policy::Grant;
 use crate::protocol::jsonrpc::{Entries, FileContent, FileEntry, READ_LIMIT, RpcError, Written};
-use crate::protocol::operations::Encoding;
-use crate::protocol::{Detail, Existing, Failure, Operation, PathFault, Reading, RelPath};
+use crate::protocol::{Detail, Existing, Failure, Operation, PathFault, RelPath};
 use crate::text::{byte_count, visible_line};
 use crate::workspace::Contents;
 
@@ -102,9 +101,7 @@ impl Served {
     }
 
     fn may_read(&self, sent: &str, path: &RelPath) -> Result<(), RpcError> {
-        let reading = Reading::Now(Encoding::Utf8);
-        let operation = Operation::Read { path: path.clone(), reading };
-        let refused = self.refused(&operation, Grant::default(), &self.executor(&|| false))?;
+        let refused = self.refused_read(path)?;
         refused.map_or(Ok(()), |failure| Err(with_path(sent, &words(&failure))))
     }
 }
@@ -136,12 +133,14 @@ fn named(root: &Path, sent: &str) -> Result<Option<RelPath>, RpcError> {
             part => parts.push(part),
         }
     }
-    let parts =
-        if is_absolute { below(root, &parts).ok_or_else(outside)? } else { parts.as_slice() };
-    if parts.is_empty() {
+    let mut path = parts.join("/");
+    if is_absolute {
+        path = below(root, &format!("/{path}")).ok_or_else(outside)?;
+    }
+    if path.is_empty() {
         return Ok(None);
     }
-    let path = RelPath::parse(&parts.join("/")).map(Some);
+    let path = RelPath::parse(&path).map(Some);
     path.map_err(|fault| with_path(sent, &fault.to_string()))
 }
 
@@ -156,25 +155,15 @@ fn named_file(root: &Path, sent: &str) -> Result<RelPath, RpcError> {
 }
 
 /// The end of an absolute path that lies below the root.
-fn below<'a, 'b>(root: &Path, parts: &'a [&'b str]) -> Option<&'a [&'b str]> {
-    let mut names = root.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(name),
-        _ => None,
-    });
-    let depth = names.clone().count();
-    if depth <= parts.len() && names.by_ref().zip(parts).all(|(name, part)| name == *part) {
-        return Some(&parts[depth..]);
-    }
+fn below(root: &Path, path: &str) -> Option<String> {
+    let path = Path::new(path);
     // The root may have other names, through links: the shortest that leads there counts.
-    let mut above = PathBuf::from("/");
-    for (n, part) in parts.iter().enumerate() {
-        above.push(part);
-        // Where this leads nowhere, what is below does not either.
-        if above.canonicalize().ok()? == root {
-            return Some(&parts[n + 1..]);
-        }
-    }
-    None
+    let ends = path.strip_prefix(root).ok().or_else(|| {
+        let above: Vec<&Path> = path.ancestors().collect();
+        let leads_there = |above: &&&Path| above.canonicalize().is_ok_and(|there| there == root);
+        path.strip_prefix(above.iter().rev().find(leads_there)?).ok()
+    });
+    ends?.to_str().map(str::to_owned)
 }
 
 /// Why something failed, with the path as it was sent.

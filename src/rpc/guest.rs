@@ -9,11 +9,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Served;
-use super::scratch_dir::{HeldDir, hold_session, remove_session};
+use super::scratch_dir::{HeldDir, remove_session};
 use super::served::unseen;
 use super::steps::{Begun, Going, Held, SLICE, Taken, is_key};
 use crate::error::Error;
-use crate::executor::{InterruptedStep, WriteAhead, inspect_on_disk, list_or_search, lost_command};
+use crate::executor::{
+    InterruptedStep, WriteAhead, has_effect, inspect_on_disk, list_or_search, lost_command,
+};
 use crate::machine;
 use crate::policy::{self, Grant};
 use crate::protocol::jsonrpc::{
@@ -21,8 +23,7 @@ use crate::protocol::jsonrpc::{
     ReadResult, ResultParams, RpcError, STREAM_LIMIT, State, StepParams, VERSION, WalkResult,
     Written,
 };
-use crate::protocol::operations::Encoding;
-use crate::protocol::{Digest, Effect, Operation, Reading, RelPath, Warning};
+use crate::protocol::{Digest, Effect, Operation, RelPath, Warning};
 use crate::runner::sandbox::Tier;
 use crate::settings::FilePolicy;
 use crate::workspace::SearchOptions;
@@ -84,13 +85,10 @@ impl Served {
     }
 
     pub(super) fn contents(&self, asked: &ReadParams) -> Result<ReadResult, RpcError> {
-        let reading = Reading::Now(Encoding::Utf8);
-        let operation = Operation::Read { path: asked.path.clone(), reading };
-        let executor = self.executor(&|| false);
-        if let Some(failure) = self.refused(&operation, Grant::default(), &executor)? {
+        let ReadParams { path, limit, part } = asked;
+        if let Some(failure) = self.refused_read(path)? {
             return Ok(ReadResult::Failed(failure));
         }
-        let ReadParams { path, limit, part } = asked;
         let read = if part.is_whole() {
             self.serving.workspace.read(path, (*limit).min(READ_LIMIT))
         } else {
@@ -237,7 +235,7 @@ impl Served {
             }
         };
         let done = self.perform(executor, &asked.operation, opens, &mut before)?;
-        if begun.effect.is_some() || held.note(&begun).is_ok() {
+        if begun.effect.is_some() || held.begin(&begun).is_ok() {
             self.conclude(key, held, &done);
         }
         Ok(done)
@@ -254,11 +252,11 @@ impl Served {
     /// The scratch directory of a step: that of its session, if it is of one.
     fn scratch_dir_of(&self, asked: &StepParams) -> Result<HeldDir, Error> {
         let Some(session) = &asked.own else {
-            return Ok(HeldDir::unlocked(self.serving.scratch_dir.clone()));
+            return Ok(HeldDir::of_server(self.serving.scratch_dir.clone()));
         };
         // Where commands have all the user's rights, they have the user's HOME.
         let is_command = matches!(asked.operation, Operation::Run(_));
-        hold_session(&self.serving.state, session, is_command && self.guarded)
+        HeldDir::of_session(&self.serving.state, session, is_command && self.guarded)
     }
 
     /// A session of a host is over: the scratch directory of its commands goes.
@@ -319,10 +317,9 @@ impl Served {
         if !self.steps.has_ended(key)? {
             return Ok(None);
         }
-        if !self.guarded {
+        let Some(snapshot) = begun.guard.clone().filter(|_| self.guarded) else {
             return Ok(Some(Vec::new()));
-        }
-        let Some(snapshot) = begun.guard.clone() else { return Ok(Some(Vec::new())) };
+        };
         Ok(self.protection.while_idle(|| self.put_right(key, snapshot)))
     }
 
@@ -369,20 +366,10 @@ fn check_key(what: &str, key: &str) -> Result<(), RpcError> {
 
 /// Only what has an effect on this machine is a step; reads are asked for by `read`.
 fn check_operation(operation: &Operation) -> Result<(), RpcError> {
-    match operation {
-        Operation::Create { .. }
-        | Operation::Edit { .. }
-        | Operation::Delete { .. }
-        | Operation::Move { .. }
-        | Operation::Run(_) => Ok(()),
-        Operation::Read { .. }
-        | Operation::List { .. }
-        | Operation::Search { .. }
-        | Operation::Message { .. }
-        | Operation::Done { .. } => {
-            Err(RpcError::params("what has no effect is no step of a guest"))
-        }
+    if has_effect(operation) {
+        return Ok(());
     }
+    Err(RpcError::params("what has no effect is no step of a guest"))
 }
 
 /// What an operation is known by.

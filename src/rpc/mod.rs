@@ -1,6 +1,6 @@
 //! The JSON-RPC server (bouvet-jsonrpc): a workspace and a runner for whoever connects.
 //!
-//! Connections are served side by side, each on two threads, and the requests of one in order.
+//! Connections are served side by side, each on a thread, and the requests of one in order.
 //! Standard input and output are one connection; a Unix socket and a port of a virtual machine's host
 //! bring many.
 
@@ -9,7 +9,6 @@ mod connection;
 mod exec;
 mod files;
 mod guest;
-mod lines;
 mod projects;
 mod scratch_dir;
 mod served;

@@ -1,9 +1,8 @@
-//! The scratch directories of commands, with their HOME and `/tmp`: one of each server, removed at its
-//! end, and one of each session of a host, removed when that is over or after a month without a step.
-//! Whatever commands have put there: what cannot be removed soon, and what a server left that was killed,
-//! is removed by those that come later.
+//! The scratch directories of commands, with their HOME and `/tmp`: one of each server, removed at its end, and one of
+//! each session of a host, removed when that is over or after a month without a step. A directory in use is locked.
+//! What cannot be removed soon, and what a server left that was killed, is removed by those that come later.
 
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -15,11 +14,11 @@ use super::steps::{is_at, is_key};
 use crate::error::{Error, Result};
 use crate::runner::removal::{put_aside, remove_aside};
 
-/// How the names of servers' directories begin, and from which age on one is left over that nobody holds:
-/// it may have been made just now.
-const SERVER: (&str, Duration) = (".rpc-", Duration::from_mins(1));
+/// How the names of servers' directories begin.
+const SERVER: &str = ".rpc-";
 /// How those of sessions begin, and how long one is kept that no step uses.
-const SESSION: (&str, Duration) = ("own_", Duration::from_hours(30 * 24));
+const SESSION: &str = "own_";
+const KEPT: Duration = Duration::from_hours(30 * 24);
 /// How much later the program ends to remove what is put aside. Some disks remove a thousand directories a
 /// second, and a command can make a million.
 const LAST: Duration = Duration::from_secs(2);
@@ -38,8 +37,8 @@ impl ScratchDir {
     /// # Errors
     /// It cannot be made.
     pub fn make(state: &Path) -> Result<Self> {
-        let name = format!("{}{}", SERVER.0, uuid::Uuid::new_v4().simple());
-        Ok(Self { state: state.to_owned(), held: hold(state.join(name), true)? })
+        let name = format!("{SERVER}{}", uuid::Uuid::new_v4().simple());
+        Ok(Self { state: state.to_owned(), held: HeldDir::hold(state.join(name), true)? })
     }
 
     /// Where commands have their HOME and `/tmp`. The first of them makes it.
@@ -62,14 +61,41 @@ impl Drop for ScratchDir {
 #[derive(Debug)]
 pub(super) struct HeldDir {
     pub(super) folder: PathBuf,
-    /// None where there is none yet, or where folders cannot be locked.
+    /// None where there is none yet, folders cannot be locked, or the server holds it.
     lock: Option<File>,
 }
 
 impl HeldDir {
-    /// One that nobody removes meanwhile.
-    pub(super) fn unlocked(folder: PathBuf) -> Self {
+    /// The directory of a server, which holds it.
+    pub(super) fn of_server(folder: PathBuf) -> Self {
         Self { folder, lock: None }
+    }
+
+    /// Holds the directory of a session, used from now on; made where that is wanted.
+    pub(super) fn of_session(state: &Path, session: &str, make: bool) -> Result<Self> {
+        Self::hold(state.join(format!("{SESSION}{session}")), make)
+    }
+
+    fn hold(folder: PathBuf, make: bool) -> Result<Self> {
+        let fail = |e| Error::io("open", &folder, e);
+        loop {
+            if make {
+                make_folder(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
+            }
+            let file = match open(&folder) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound && make => continue,
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                    return Ok(Self { folder, lock: None });
+                }
+                other => other.map_err(fail)?,
+            };
+            let is_locked = file.lock_shared().is_ok();
+            // Somebody may just have put it aside.
+            if is_at(&file, &folder).map_err(fail)? {
+                let _ = file.set_modified(SystemTime::now());
+                return Ok(Self { folder, lock: is_locked.then_some(file) });
+            }
+        }
     }
 }
 
@@ -82,24 +108,13 @@ impl Drop for HeldDir {
     }
 }
 
-/// Holds the directory of a session, used from now on; made where that is wanted.
-pub(super) fn hold_session(state: &Path, session: &str, make: bool) -> Result<HeldDir> {
-    hold(of_session(state, session), make)
-}
-
 /// Puts the directory of a session aside and begins to remove it, if there is one.
 ///
 /// # Errors
 /// A step is using it.
 pub(super) fn remove_session(state: &Path, session: &str) -> Result<()> {
-    let folder = of_session(state, session);
-    let removed = open(&folder).and_then(|file| match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            Err(io::Error::new(io::ErrorKind::ResourceBusy, "a step is using it"))
-        }
-        _ => put_aside(&folder),
-    });
-    match removed {
+    let folder = state.join(format!("{SESSION}{session}"));
+    match put_aside_unused(&folder, Duration::ZERO) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(e) => Err(Error::io("remove", &folder, e)),
         Ok(()) => {
@@ -113,22 +128,29 @@ pub(super) fn remove_session(state: &Path, session: &str) -> Result<()> {
 pub(super) fn clear_old(state: &Path) {
     for entry in fs::read_dir(state).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let kept = [SERVER, SESSION].into_iter().find_map(|(prefix, kept)| {
-            let rest = name.to_str()?.strip_prefix(prefix)?;
-            is_key(rest).then_some(kept)
-        });
-        let Some(kept) = kept.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_dir())) else {
-            continue;
-        };
-        if let Ok(file) = open(&entry.path())
-            && age(&file).is_some_and(|age| age > kept)
-            && file.try_lock().is_ok()
+        let kept =
+            [(SERVER, Duration::ZERO), (SESSION, KEPT)].into_iter().find_map(|(prefix, kept)| {
+                let rest = name.to_str()?.strip_prefix(prefix)?;
+                is_key(rest).then_some(kept)
+            });
+        if let Some(kept) = kept
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
         {
             // Where this fails, the next process tries it again.
-            let _ = put_aside(&entry.path());
+            let _ = put_aside_unused(&entry.path(), kept);
         }
     }
     sweep(state);
+}
+
+/// Puts a directory aside that nobody holds or has used for that long. Whoever is just making it makes it anew.
+fn put_aside_unused(folder: &Path, kept: Duration) -> io::Result<()> {
+    let file = open(folder)?;
+    let is_young = || !kept.is_zero() && age(&file).is_none_or(|age| age < kept);
+    if file.try_lock().is_err() || is_young() {
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "a step is using it"));
+    }
+    put_aside(folder)
 }
 
 /// Begins to remove what was put aside, one after another. Nobody waits for it: the end of the server goes on with it
@@ -141,30 +163,6 @@ fn sweep(state: &Path) {
         let _ = remove_aside(&state, &|| false);
     };
     let _ = thread::Builder::new().name("sweep".to_owned()).spawn(work);
-}
-
-fn of_session(state: &Path, session: &str) -> PathBuf {
-    state.join(format!("{}{session}", SESSION.0))
-}
-
-fn hold(folder: PathBuf, make: bool) -> Result<HeldDir> {
-    let fail = |e| Error::io("open", &folder, e);
-    loop {
-        if make {
-            make_folder(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
-        }
-        let file = match open(&folder) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && make => continue,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(HeldDir::unlocked(folder)),
-            other => other.map_err(fail)?,
-        };
-        let is_locked = file.lock_shared().is_ok();
-        // Somebody may just have put it aside.
-        if is_at(&file, &folder).map_err(fail)? {
-            let _ = file.set_modified(SystemTime::now());
-            return Ok(HeldDir { folder, lock: is_locked.then_some(file) });
-        }
-    }
 }
 
 /// How long ago a file was written; None where that cannot be said.
@@ -211,10 +209,6 @@ mod tests {
         }
     }
 
-    fn made_before(folder: &Path, age: Duration) {
-        File::open(folder).unwrap().set_modified(SystemTime::now() - age).unwrap();
-    }
-
     #[test]
     fn it_is_gone_with_its_server_and_whatever_is_in_it() {
         let state = tempfile::tempdir().unwrap();
@@ -228,22 +222,17 @@ mod tests {
     }
 
     #[test]
-    fn what_others_left_goes_unless_it_is_held_or_new() {
+    fn what_others_left_goes_unless_it_is_held() {
         let state = tempfile::tempdir().unwrap();
-        let old = Duration::from_secs(61);
-        let made: Vec<_> = ["dead", "live", "new", "locked-up"]
-            .map(|name| state.path().join(format!("{}{name}", SERVER.0)))
+        let made: Vec<_> = ["dead", "live", "locked-up"]
+            .map(|name| state.path().join(format!("{SERVER}{name}")))
             .into_iter()
             .inspect(|path| fs::create_dir_all(path.join("own/home")).unwrap())
             .collect();
-        let [dead, live, new, shut] = &made[..] else { unreachable!("four are made") };
+        let [dead, live, shut] = &made[..] else { unreachable!("three are made") };
         // Only what is called so is touched.
         fs::create_dir(state.path().join("other")).unwrap();
         std::os::unix::fs::symlink("other", state.path().join(".rpc-link")).unwrap();
-        for folder in [dead, live, shut] {
-            made_before(folder, old);
-        }
-        made_before(&state.path().join("other"), old);
         fs::set_permissions(shut, fs::Permissions::from_mode(0o000)).unwrap();
         let held = File::open(live).unwrap();
         held.try_lock().unwrap();
@@ -253,8 +242,8 @@ mod tests {
             names(state.path()).iter().all(|name| !name.starts_with(".gone-"))
         });
         assert!(!dead.exists() && !shut.exists());
-        assert!(live.join("own/home").exists() && new.join("own/home").exists());
+        assert!(live.join("own/home").exists() && own.held.folder.exists());
         drop(own);
-        assert_eq!(names(state.path()), [".rpc-link", ".rpc-live", ".rpc-new", "other"]);
+        assert_eq!(names(state.path()), [".rpc-link", ".rpc-live", "other"]);
     }
 }

@@ -11,7 +11,8 @@ use crate::error::{self, Error};
 use crate::executor::{Executor, LocalExecutor, WriteAhead};
 use crate::policy::{Ask, Denial, Grant, Verdict};
 use crate::protocol::jsonrpc::{Done, Key, Method, Pong, RpcError, Written};
-use crate::protocol::{Failure, FailureKind, Operation, Warning, WarningKind};
+use crate::protocol::operations::Encoding;
+use crate::protocol::{Failure, FailureKind, Operation, Reading, RelPath, Warning, WarningKind};
 use crate::runner::Runner;
 use crate::runner::sandbox::Tier;
 use crate::settings::Policy;
@@ -171,6 +172,13 @@ impl Served {
             }
         };
         Ok(Some(Failure { suggestion, ..Failure::new(FailureKind::Denied, reason) }))
+    }
+
+    /// The same for reading a file.
+    pub(super) fn refused_read(&self, path: &RelPath) -> error::Result<Option<Failure>> {
+        let reading = Reading::Now(Encoding::Utf8);
+        let operation = Operation::Read { path: path.clone(), reading };
+        self.refused(&operation, Grant::default(), &self.executor(&|| false))
     }
 
     /// How long a command gets that asks for so much.

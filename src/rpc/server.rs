@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionbio;
 use rustix::process::Resource;
 
 use super::budget::{self, Pool};
@@ -31,7 +33,7 @@ const FILES: u64 = 12;
 const SPARE: u64 = 64;
 /// How long after a connection could not be accepted the next is tried.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
-/// How often whether to stop is looked at, where no signal wakes.
+/// How often whether to stop is looked at, if no signal wakes.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// The same at the end, when what was begun is waited for.
 const POLL: Duration = Duration::from_millis(20);
@@ -55,7 +57,8 @@ pub enum At {
 /// What listens already and accepts nobody yet. Dropped, the Unix socket's file is removed.
 #[derive(Debug)]
 pub struct Listening {
-    at: At,
+    /// Where, for people.
+    at: String,
     /// None for standard input and output.
     socket: Option<OwnedFd>,
     _file: Option<SocketFile>,
@@ -63,11 +66,7 @@ pub struct Listening {
 
 impl fmt::Display for Listening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.at {
-            At::Stdio => write!(f, "standard input and output"),
-            At::Unix(path) => write!(f, "{}", path.display()),
-            At::Vsock(port) => write!(f, "vsock port {port}"),
-        }
+        f.write_str(&self.at)
     }
 }
 
@@ -79,14 +78,16 @@ impl Listening {
     /// Somebody else listens there, something that is no socket is there, or the system has no such
     /// sockets.
     pub fn open(at: At) -> Result<Self> {
-        let (socket, file) = match &at {
-            At::Stdio => (None, None),
+        let (at, socket, file) = match at {
+            At::Stdio => ("standard input and output".to_owned(), None, None),
             At::Unix(path) => {
-                let (listener, file) = SocketFile::open(path)?;
-                (Some(listener.into()), Some(file))
+                let (listener, file) = SocketFile::open(&path)?;
+                (path.display().to_string(), Some(listener.into()), Some(file))
             }
             #[cfg(target_os = "linux")]
-            At::Vsock(port) => (Some(super::vsock::open(*port)?), None),
+            At::Vsock(port) => {
+                (format!("vsock port {port}"), Some(super::vsock::open(port)?), None)
+            }
             #[cfg(not(target_os = "linux"))]
             At::Vsock(_) => return Err(Error::usage("--vsock: only Linux has such sockets")),
         };
@@ -101,10 +102,15 @@ impl Listening {
     pub fn serve(self, service: impl Service + Send + 'static, stop: &Stop) -> Result<()> {
         let fail = |e| Error::io("start a thread in", Path::new("this process"), e);
         let (stopping, mut stopped) = io::pipe().map_err(fail)?;
+        // It is not read, so that it wakes all.
+        let wake = stopped.try_clone().map_err(fail)?;
         let server =
             Arc::new(Server::new(service, stop.clone(), stopping, budget::LINES, budget::ANSWERS));
         let connections = server.connections.clone();
-        Stop::on_signal(move || connections.wake());
+        Stop::on_signal(move || {
+            let _ = (&wake).write_all(&[0]);
+            connections.wake();
+        });
         match &self.socket {
             None => {
                 // What std gives would gather bytes besides, and look for the ends of lines.
@@ -112,19 +118,19 @@ impl Listening {
                 let input = own(io::stdin().as_fd().try_clone_to_owned()).map_err(fail)?;
                 let output = own(Stream::Out.with(|fd| fd.try_clone_to_owned())).map_err(fail)?;
                 server.admit(input, output).map_err(fail)?;
+                while !stop.is_asked() && server.connections.wait(POLL_INTERVAL, |open| open > 0) {}
             }
             Some(socket) => {
-                let socket = socket.try_clone().map_err(fail)?;
-                let server = Arc::clone(&server);
-                // It may wait for a client when all is over; nobody waits for it.
-                spawn("accept", move || server.accept(&socket)).map_err(fail)?;
+                // Whoever came can be gone again.
+                ioctl_fionbio(socket, true).map_err(|e| fail(e.into()))?;
+                while !stop.is_asked() {
+                    // No files, no threads or no memory: others may give some back.
+                    if server.accept(socket).is_err() {
+                        thread::sleep(ACCEPT_RETRY);
+                    }
+                }
             }
         }
-        let goes_on = |open| !stop.is_asked() && (self.socket.is_some() || open > 0);
-        while goes_on(server.connections.count()) {
-            server.connections.wait(POLL_INTERVAL, goes_on);
-        }
-        // It is not read, so that it wakes them all.
         let _ = stopped.write_all(&[0]);
         server.wait_for_the_last();
         Ok(())
@@ -140,8 +146,9 @@ pub(super) struct Server {
     /// What they hold in memory together.
     pub(super) lines: Pool,
     pub(super) answers: Pool,
-    /// How many are open.
+    /// How many are open, and how many may be.
     pub(super) connections: Pool,
+    most: usize,
     /// How many requests are being carried out.
     calls: AtomicUsize,
 }
@@ -157,8 +164,9 @@ impl Server {
     ) -> Self {
         let (lines, answers) = (Pool::new(lines), Pool::new(answers));
         let most = most(rustix::process::getrlimit(Resource::Nofile).current);
-        let (connections, calls) = (Pool::new(most), AtomicUsize::new(0));
-        Self { service: Box::new(service), stop, stopping, lines, answers, connections, calls }
+        let (service, connections) = (Box::new(service), Pool::new(most));
+        let calls = AtomicUsize::new(0);
+        Self { service, stop, stopping, lines, answers, connections, most, calls }
     }
 
     /// Carries out a request.
@@ -174,28 +182,23 @@ impl Server {
         self.service.interrupt(key);
     }
 
-    /// Accepts clients for as long as the process lives.
-    fn accept(self: &Arc<Self>, socket: &OwnedFd) {
-        loop {
-            // Whoever comes waits until there is room.
-            drop(self.connections.take(1));
-            let admitted = match accept(socket) {
-                Ok(client) => {
-                    let client = Arc::new(File::from(client));
-                    self.admit(Arc::clone(&client), client)
-                }
-                // It has thought better of it.
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
-                Err(e) => Err(e),
-            };
-            // No files, no threads or no memory: others may give some back.
-            if admitted.is_err() {
-                thread::sleep(ACCEPT_RETRY);
-            }
+    /// Accepts a client, if one comes while there is room for it and the server is not to stop.
+    fn accept(self: &Arc<Self>, socket: &OwnedFd) -> io::Result<()> {
+        let most = self.most;
+        if self.connections.wait(POLL_INTERVAL, |open| open >= most) {
+            return Ok(());
         }
+        let mut polled = [socket.as_fd(), self.stopping.as_fd()]
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        poll(&mut polled, Timespec::try_from(POLL_INTERVAL).ok().as_ref())?;
+        if polled[0].revents().is_empty() {
+            return Ok(());
+        }
+        let client = Arc::new(File::from(accept(socket)?));
+        self.admit(Arc::clone(&client), client)
     }
 
-    /// Serves one connection on threads of its own.
+    /// Serves one connection on a thread of its own.
     pub(super) fn admit(self: &Arc<Self>, input: Arc<File>, output: Arc<File>) -> io::Result<()> {
         connection::serve(self, self.connections.take(1), input, output)
     }

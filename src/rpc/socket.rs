@@ -7,7 +7,6 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::Mode;
@@ -16,9 +15,8 @@ use super::steps::try_lock;
 use crate::client::connected;
 use crate::error::{Error, Result};
 
-/// So long another starter is waited for, and whoever may listen.
+/// How long whoever may listen is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
-const SOON: Duration = Duration::from_millis(5);
 /// Only the owner may connect.
 const OTHERS: Mode = Mode::from_raw_mode(0o177);
 
@@ -28,6 +26,8 @@ pub(super) struct SocketFile {
     path: PathBuf,
     /// Its device and inode.
     identity: (u64, u64),
+    /// Removed after the socket's file.
+    _lock: LockFile,
 }
 
 impl SocketFile {
@@ -35,7 +35,7 @@ impl SocketFile {
     /// process's umask is another one meanwhile.
     pub(super) fn open(path: &Path) -> Result<(UnixListener, Self)> {
         check(path)?;
-        let _turn = Turn::take(path)?;
+        let lock = LockFile::take(path)?;
         make_way(path)?;
         let before = rustix::process::umask(OTHERS);
         let listener = UnixListener::bind(path);
@@ -45,15 +45,13 @@ impl SocketFile {
             _ => Error::io("listen at", path, e),
         })?;
         let identity = identity(path).map_err(|e| Error::io("look at", path, e))?;
-        Ok((listener, Self { path: path.to_owned(), identity }))
+        Ok((listener, Self { path: path.to_owned(), identity, _lock: lock }))
     }
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Whoever starts just now could put theirs there between the look and the removal.
-        let turn = Turn::take(&self.path);
-        if turn.is_ok() && identity(&self.path).is_ok_and(|found| found == self.identity) {
+        if identity(&self.path).is_ok_and(|found| found == self.identity) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -90,8 +88,11 @@ fn make_way(path: &Path) -> Result<()> {
         Ok(_) => {}
     }
     match connected(path, Instant::now() + PATIENCE) {
-        // Whoever has too many callers listens, too.
         Ok(_) => Err(Error::listens(path.display().to_string())),
+        // Whoever has too many callers listens, too.
+        Err(e) if e.kind() == io::ErrorKind::TimedOut => {
+            Err(Error::listens(path.display().to_string()))
+        }
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => match fs::remove_file(path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => fail("remove", e),
@@ -105,41 +106,32 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
 }
 
-/// The right to look at a socket's path and change what is there: a lock on a file beside it, which
-/// is gone afterwards. The folder itself cannot be locked for it, since whoever serves a base
-/// directory holds that.
-struct Turn {
+/// The right to look at a socket's path and change what is there: a lock on a file beside it, which is removed
+/// afterwards. The folder itself cannot be locked for it, since whoever serves a project holds that.
+#[derive(Debug)]
+struct LockFile {
     path: PathBuf,
     _file: File,
 }
 
-impl Turn {
+impl LockFile {
     fn take(socket: &Path) -> Result<Self> {
         // Not merely `.lock`: that could be somebody's own.
         let mut name = OsString::from(".");
         name.push(socket.file_name().unwrap_or_default());
         name.push(".deaddrop-lock");
         let path = socket.with_file_name(name);
-        let begun = Instant::now();
-        loop {
-            let mut options = File::options();
-            options.read(true).write(true).create(true).truncate(false);
-            let fail = |e| Error::io("lock", &path, e);
-            if let Some(file) = try_lock(&mut options, &path).map_err(fail)? {
-                return Ok(Self { path, _file: file });
-            }
-            if begun.elapsed() > PATIENCE {
-                return Err(fail(io::Error::new(
-                    io::ErrorKind::TimedOut,
-                    "somebody else holds it",
-                )));
-            }
-            thread::sleep(SOON);
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        match try_lock(&mut options, &path) {
+            Ok(Some(file)) => Ok(Self { path, _file: file }),
+            Ok(None) => Err(Error::listens(socket.display().to_string())),
+            Err(e) => Err(Error::io("lock", &path, e)),
         }
     }
 }
 
-impl Drop for Turn {
+impl Drop for LockFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }

@@ -4,9 +4,9 @@
 //! to. A last record that is torn was never written: without the first one nothing was done, without the second the
 //! disk tells of a file, and a command counts as lost.
 
-use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -42,25 +42,15 @@ pub(super) const SLICE: Duration = Duration::from_millis(5);
 /// The steps that a guest knows of.
 pub(super) struct Steps {
     state: PathBuf,
-    /// What is being carried out here, or waited for.
-    going: Mutex<BTreeMap<String, Wanted>>,
+    /// What is being carried out here, or waited for: keys, and whether it is to end.
+    going: Mutex<Vec<(String, Arc<AtomicBool>)>>,
     /// Done once in a process: what is old is forgotten.
     swept: OnceLock<()>,
-}
-
-/// A step that is being carried out in this process, or waited for.
-#[derive(Default)]
-struct Wanted {
-    /// By how many.
-    count: usize,
-    /// Whether it is to end.
-    ends: Arc<AtomicBool>,
 }
 
 /// A step that somebody in this process asked to be carried out.
 pub(super) struct Going<'a> {
     steps: &'a Steps,
-    key: &'a str,
     ends: Arc<AtomicBool>,
 }
 
@@ -91,7 +81,7 @@ impl Steps {
     /// the host sees that a key which is not known here may have been begun all the same.
     pub(super) fn identity(&self) -> Result<String> {
         let path = self.file(IDENTITY, "");
-        let name = self.in_folder(|| self.read_or_make_identity(&path));
+        let name = self.make_folder().and_then(|()| self.read_or_make_identity(&path));
         name.map_err(|e| Error::io("read", &path, e))
     }
 
@@ -117,22 +107,21 @@ impl Steps {
     }
 
     /// A step is asked for: from here on it can be interrupted.
-    pub(super) fn enter<'a>(&'a self, key: &'a str) -> Going<'a> {
-        let mut going = self.going();
-        let wanted = going.entry(key.to_owned()).or_default();
-        wanted.count += 1;
-        Going { steps: self, key, ends: Arc::clone(&wanted.ends) }
+    pub(super) fn enter(&self, key: &str) -> Going<'_> {
+        let ends = Arc::default();
+        self.going().push((key.to_owned(), Arc::clone(&ends)));
+        Going { steps: self, ends }
     }
 
     /// Ends a step, where it is being carried out here.
     pub(super) fn interrupt(&self, key: &str) {
-        if let Some(wanted) = self.going().get(key) {
-            wanted.ends.store(true, Ordering::Relaxed);
-            crate::runner::interrupt::check();
+        for (_, ends) in self.going().iter().filter(|(going, _)| going == key) {
+            ends.store(true, Ordering::Relaxed);
         }
+        crate::runner::interrupt::check();
     }
 
-    fn going(&self) -> MutexGuard<'_, BTreeMap<String, Wanted>> {
+    fn going(&self) -> MutexGuard<'_, Vec<(String, Arc<AtomicBool>)>> {
         self.going.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -145,14 +134,11 @@ impl Steps {
         self.state.join(FOLDER).join(format!("{kind}{key}"))
     }
 
-    /// Opens a file in the folder, which is made where it is missing.
-    fn in_folder<T>(&self, mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-        match open() {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                self.make_folder().map_err(io::Error::other)?;
-                open()
-            }
-            opened => opened,
+    /// Makes the folder of the files, if it is missing.
+    fn make_folder(&self) -> io::Result<()> {
+        match DirBuilder::new().mode(0o700).create(self.state.join(FOLDER)) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made.and_then(|()| atomic::sync_folder(&self.state).map_err(io::Error::other)),
         }
     }
 
@@ -162,16 +148,13 @@ impl Steps {
         let fail = |e| Error::io("open", &path, e);
         let mut options = File::options();
         options.read(true).write(true).create(make);
-        let locked = if make {
-            self.in_folder(|| try_lock(&mut options, &path))
-        } else {
-            match try_lock(&mut options, &path) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Taken::Missing),
-                locked => locked,
-            }
-        };
-        let Some(file) = locked.map_err(fail)? else { return Ok(Taken::Elsewhere) };
-        Held::read(file, path).map(|held| Taken::Held(Box::new(held)))
+        let folder = if make { self.make_folder() } else { Ok(()) };
+        match folder.and_then(|()| try_lock(&mut options, &path)) {
+            Ok(Some(file)) => Held::read(file, path).map(|held| Taken::Held(Box::new(held))),
+            Ok(None) => Ok(Taken::Elsewhere),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Taken::Missing),
+            Err(e) => Err(fail(e)),
+        }
     }
 
     /// Holds the file of a step, once nobody else does; None where deaddrop is to stop before that.
@@ -212,7 +195,7 @@ impl Steps {
 
     /// A step's command has ended, and that is known.
     pub(super) fn end_of_command(&self, key: &str) {
-        // Else it goes with the step.
+        // Otherwise it goes with the step.
         let _ = fs::remove_file(self.lock_of(key));
     }
 
@@ -240,19 +223,6 @@ impl Steps {
             });
         });
     }
-
-    fn make_folder(&self) -> Result<()> {
-        let path = self.state.join(FOLDER);
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        match builder.create(&path) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
-                Err(Error::io("make the folder", &path, e))
-            }
-            _ => atomic::sync_folder(&self.state),
-        }
-    }
 }
 
 impl Going<'_> {
@@ -264,13 +234,7 @@ impl Going<'_> {
 
 impl Drop for Going<'_> {
     fn drop(&mut self) {
-        let mut going = self.steps.going();
-        if let Some(wanted) = going.get_mut(self.key) {
-            wanted.count -= 1;
-            if wanted.count == 0 {
-                going.remove(self.key);
-            }
-        }
+        self.steps.going().retain(|(_, ends)| !Arc::ptr_eq(ends, &self.ends));
     }
 }
 
@@ -326,27 +290,26 @@ impl Held {
         Ok(Self { file, path, end, synced: 0, begun, done })
     }
 
-    /// Notes what is about to be done, which is on disk then. After an error nothing is noted.
+    /// Notes what is about to be done, which is on disk then if it has an effect. After an error nothing is noted.
     pub(super) fn begin(&mut self, begun: &Begun) -> Result<()> {
-        let noted = self.note(begun).and_then(|()| {
-            self.file.sync_data().map_err(|e| Error::io("sync", &self.path, e))?;
-            self.synced = self.end;
-            atomic::sync_folder(self.path.parent().unwrap_or(Path::new(".")))
+        (self.end, self.synced, self.begun, self.done) = (0, 0, None, None);
+        let noted = self.add(begun).and_then(|()| match &begun.effect {
+            Some(_) => {
+                self.file.sync_data().map_err(|e| Error::io("sync", &self.path, e))?;
+                self.synced = self.end;
+                atomic::sync_folder(self.path.parent().unwrap_or(Path::new(".")))
+            }
+            None => Ok(()),
         });
-        if noted.is_err() {
+        match noted {
+            Ok(()) => self.begun = Some(begun.clone()),
             // The error that counts is the first.
-            let _ = self.file.set_len(0);
-            (self.end, self.synced, self.begun) = (0, 0, None);
+            Err(_) => {
+                let _ = self.file.set_len(0);
+                (self.end, self.synced) = (0, 0);
+            }
         }
         noted
-    }
-
-    /// The same without waiting for the disk: for what has no effect.
-    pub(super) fn note(&mut self, begun: &Begun) -> Result<()> {
-        (self.end, self.synced, self.begun, self.done) = (0, 0, None, None);
-        self.add(begun)?;
-        self.begun = Some(begun.clone());
-        Ok(())
     }
 
     /// Adds what it came to.

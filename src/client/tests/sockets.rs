@@ -183,7 +183,7 @@ fn what_is_to_be_sent_meanwhile_is_sent_each_time() {
 fn what_is_to_be_sent_meanwhile_is_not_piled_up_where_nobody_reads() {
     let fake = fake(|mut stream| while stream.get_mut().write_all(b"\n").is_ok() {});
     let mut client = fake.client();
-    let (line, mut asked) = ("x".repeat(100_000), 0);
+    let (line, mut asked) = ("x".repeat(1 << 20), 0);
     let mut meanwhile = || {
         asked += 1;
         Some(line.clone())
@@ -194,10 +194,4 @@ fn what_is_to_be_sent_meanwhile_is_not_piled_up_where_nobody_reads() {
     assert!(asked > 20, "{asked}");
     drop(client);
     fake.thread.join().unwrap();
-    let (ours, theirs) = UnixStream::pair().unwrap();
-    let peer = peer::Peer::of_socket(ours.into()).unwrap();
-    // Eight wait; one is being written, and a few may fit into the socket.
-    let queued = (0..1000).take_while(|_| peer.send("x".repeat(1 << 20))).count();
-    assert!((8..16).contains(&queued), "{queued}");
-    drop((peer, theirs));
 }

@@ -248,8 +248,9 @@ impl Guest {
         if let Some(about) = &*self.about.borrow() {
             return Ok(Rc::clone(about));
         }
-        let about = match self.call_with_retry::<About>("about", &AboutParams::default())? {
-            Ok(about) if about.version == VERSION => about,
+        let (about, _) = self.ask("about", &AboutParams::default(), REQUEST_TIMEOUT, None)?;
+        let about: About = match about {
+            Ok(about @ About { version: VERSION, .. }) => about,
             Ok(About { version, program, .. }) => {
                 let why = format!(
                     "{} there uses version {version} of the guest protocol, and this one version {VERSION}: install the same deaddrop on both machines",
@@ -274,7 +275,8 @@ impl Guest {
 
     /// Makes a request that can be repeated and must succeed.
     fn request<T: DeserializeOwned>(&self, method: &str, params: &impl Serialize) -> Result<T> {
-        self.require_success(method, self.call_with_retry(method, params)?)
+        let (answer, _) = self.ask(method, params, REQUEST_TIMEOUT, None)?;
+        self.require_success(method, answer)
     }
 
     /// Converts an RPC error of a request that must succeed.
@@ -282,80 +284,47 @@ impl Guest {
         answer.map_err(|fault| self.invalid_answer(method, &sanitize::line(&fault.message)))
     }
 
-    /// Makes a request that can be repeated: once more if the connection broke.
-    fn call_with_retry<T: DeserializeOwned>(
+    /// Makes a request that can be repeated, once more if the connection broke: something without an effect, or a step,
+    /// which is carried out once however often it is requested. If the person wants to stop, interrupts the request with
+    /// this key; after that there is no second request, since the key of a step is journalled. Also returns whether the
+    /// connection broke in between.
+    fn ask<T: DeserializeOwned>(
         &self,
         method: &str,
         params: &impl Serialize,
-    ) -> Result<Result<T, RpcError>> {
-        self.with_retry(|client| client.call(method, params, REQUEST_TIMEOUT))
-    }
-
-    /// Makes a long request that can be repeated: a step, which is carried out once however often it is requested, or a
-    /// search. If the person wants to stop, interrupts the request with this key. Also returns whether the connection
-    /// broke in between.
-    fn long_request<T: DeserializeOwned>(
-        &self,
-        method: &str,
-        params: &impl Serialize,
-        key: &str,
         timeout: Duration,
+        key: Option<&str>,
     ) -> Result<(Result<T, RpcError>, bool)> {
-        let (key, mut times) = (Key { key: key.to_owned() }, 0);
-        let answer = self.with_retry(|client| {
-            times += 1;
+        let mut connected = self.client.borrow_mut();
+        let was_reachable = connected.is_some() || self.has_answered.get();
+        let mut patience = if was_reachable { RECONNECT_TIMEOUT } else { Duration::ZERO };
+        let mut is_second = false;
+        loop {
+            let client = connected.take().map_or_else(|| self.connect(patience), Ok);
+            // A connection can break before anything was sent. If there was none, connecting was tried already.
+            let may_repeat = client.is_ok() && !is_second;
             let mut sent: Option<Instant> = None;
             let mut interrupt = || {
                 // Repeated, since the guest may receive the first one before the request that it interrupts.
                 let is_due = sent.is_none_or(|sent| sent.elapsed() >= POLL_INTERVAL);
-                if !self.is_interrupted() || !is_due {
-                    return None;
-                }
+                let key = key.filter(|_| is_due && self.is_interrupted())?.to_owned();
                 sent = Some(Instant::now());
-                Some(jsonrpc::request(None, "interrupt", &key))
+                Some(jsonrpc::request(None, "interrupt", &Key { key }))
             };
-            client.call_while(method, params, timeout, Some(&mut interrupt))
-        })?;
-        Ok((answer, times > 1))
-    }
-
-    /// Calls again if the connection broke. After an interrupt there is no second call: the key of a step is journalled.
-    fn with_retry<T>(&self, mut call: impl FnMut(&mut Client) -> Result<T, Gone>) -> Result<T> {
-        let was_reachable = self.client.borrow().is_some() || self.has_answered.get();
-        let mut was_connected = false;
-        let timeout = if was_reachable { RECONNECT_TIMEOUT } else { Duration::ZERO };
-        let first = self.with_client(timeout, |client| {
-            was_connected = true;
-            call(client)
-        });
-        // A connection can break before anything was sent. If there was none, connecting was tried already.
-        let second = first.or_else(|gone| {
-            if was_connected && !self.is_interrupted() {
-                self.with_client(RECONNECT_TIMEOUT, call)
-            } else {
-                Err(gone)
+            let meanwhile = key.map(|_| &mut interrupt as &mut dyn FnMut() -> Option<String>);
+            let answer = client.and_then(|mut client| {
+                let answer = client.call_while(method, params, timeout, meanwhile)?;
+                *connected = Some(client);
+                Ok(answer)
+            });
+            match answer {
+                Ok(answer) => return Ok((answer, is_second)),
+                Err(_) if may_repeat && !self.is_interrupted() => {
+                    (patience, is_second) = (RECONNECT_TIMEOUT, true);
+                }
+                Err(gone) => return Err(Error::guest(&self.label(), &gone.reason)),
             }
-        });
-        second.map_err(|gone| Error::guest(&self.label(), &gone.reason))
-    }
-
-    /// Calls a function with the present connection, or with a new one.
-    fn with_client<T>(
-        &self,
-        timeout: Duration,
-        call: impl FnOnce(&mut Client) -> Result<T, Gone>,
-    ) -> Result<T, Gone> {
-        let mut client = self.client.borrow_mut();
-        let connected = match client.as_mut() {
-            Some(connected) => connected,
-            None => client.insert(self.connect(timeout)?),
-        };
-        let result = call(connected);
-        if result.is_err() {
-            // The connection cannot be used any more.
-            client.take();
         }
-        result
     }
 
     /// Connects, and waits for the first answer.

@@ -3,12 +3,12 @@
 
 use crate::protocol::jsonrpc::{About, Done, STREAM_LIMIT, WalkResult};
 use crate::protocol::{
-    Capture, Change, CommandOutput, Detail, Ending, Excerpt, Failure, FailureKind, Hit, LineRange,
-    Operation, Part, Revision, Streams, Warning, WarningKind,
+    Change, CommandOutput, Detail, Ending, Excerpt, Failure, FailureKind, Hit, LineRange,
+    Operation, Part, Streams, WarningKind,
 };
 use crate::text::{count, visible_line};
 use crate::workspace::edit::count_lines;
-use crate::workspace::walk::{Count, Walk};
+use crate::workspace::walk::Walk;
 
 /// The longest line, in characters.
 const MAX_LINE: usize = 2_000;
@@ -47,31 +47,28 @@ pub(super) fn lines(lines: LineRange, bytes: &[u8], part: Part) -> LineRange {
 
 /// A listing without invalid paths, which are counted among the unreadable ones.
 pub(super) fn walk(result: WalkResult) -> Walk {
-    let WalkResult { mut files, mut unreadable, ignored_files, mut left_out } = result;
+    let WalkResult { mut files, mut unreadable, mut ignored_files, mut left_out } = result;
     let all = files.len();
     files.retain_mut(|(path, bytes, _)| {
         *bytes = size(*bytes);
         is_path(path)
     });
-    let folders = unreadable.len();
+    let folders = unreadable.len().saturating_sub(MAX_FOLDERS);
     unreadable.truncate(MAX_FOLDERS);
-    for folder in &mut unreadable {
-        *folder = line(folder);
-    }
-    if folders > MAX_FOLDERS {
-        unreadable.push(format!("... and {}", count(folders - MAX_FOLDERS, "more folder")));
+    unreadable.iter_mut().for_each(|folder| *folder = line(folder));
+    if folders > 0 {
+        unreadable.push(format!("... and {}", count(folders, "more folder")));
     }
     if files.len() < all {
-        let left_out = count(all - files.len(), "more file");
-        unreadable.push(format!("... and {left_out} with invalid paths"));
+        let invalid = count(all - files.len(), "more file");
+        unreadable.push(format!("... and {invalid} with invalid paths"));
     }
-    let counted =
-        |of: Count| Count { files: size(of.files), bytes: size(of.bytes), is_whole: of.is_whole };
-    left_out.retain_mut(|one| {
-        one.count = counted(one.count);
-        one.folder.strip_suffix('/').is_some_and(is_path)
-    });
-    Walk::from_files(files, unreadable).with_left_out(counted(ignored_files), left_out)
+    left_out.retain(|one| one.folder.strip_suffix('/').is_some_and(is_path));
+    let counts = left_out.iter_mut().map(|one| &mut one.count);
+    for counted in counts.chain([&mut ignored_files]) {
+        (counted.files, counted.bytes) = (size(counted.files), size(counted.bytes));
+    }
+    Walk::from_files(files, unreadable).with_left_out(ignored_files, left_out)
 }
 
 /// Whether a text can be the path of a file in a workspace. Any characters are allowed.
@@ -93,123 +90,95 @@ fn lines_shown(shown: &str) -> String {
 }
 
 /// Limits the lines of a search.
-fn hits(hits: Vec<Hit>) -> Vec<Hit> {
+fn limit_hits(hits: &mut Vec<Hit>) {
+    hits.truncate(SHOWN_LINES);
     let mut bytes = 0;
-    let hits = hits.into_iter().take(SHOWN_LINES).filter(|hit| is_path(&hit.path));
-    let hits = hits.map(|hit| Hit { text: line(&hit.text), start: hit.start.min(MAX_LINE), ..hit });
-    hits.take_while(|hit| {
+    hits.retain_mut(|hit| {
+        hit.text = line(&hit.text);
+        hit.start = hit.start.min(MAX_LINE);
         bytes += hit.path.len() + hit.text.len();
-        bytes <= 4 * SHOWN_BYTES
-    })
-    .collect()
+        is_path(&hit.path) && bytes <= 4 * SHOWN_BYTES
+    });
 }
 
 /// Limits the output of a command to the setting of this side.
-fn output(mut output: CommandOutput, streams: Streams, limit: usize) -> CommandOutput {
-    let counted = |capture: &mut Capture| capture.left_out = size(capture.left_out);
-    match &mut output {
-        CommandOutput::Together(capture) => counted(capture),
-        CommandOutput::Apart { stdout, stderr } => {
-            counted(stdout);
-            counted(stderr);
-        }
-    }
-    let is_apart = matches!(output, CommandOutput::Apart { .. });
-    match streams {
-        Streams::Apart | Streams::First if is_apart => output.within(STREAM_LIMIT),
-        _ => output.within(limit),
-    }
+fn limit_output(output: &mut CommandOutput, streams: Streams, limit: usize) {
+    let is_apart = matches!(output, CommandOutput::Apart { .. }) && streams != Streams::Together;
+    *output = output.within(if is_apart { STREAM_LIMIT } else { limit });
 }
 
-pub(super) fn about(about: About) -> About {
-    let lines = |lines: Vec<String>| lines.iter().take(MAX_ITEMS).map(|text| line(text)).collect();
-    About {
-        program: line(&about.program),
-        system: line(&about.system),
-        shell: line(&about.shell),
-        sandbox: line(&about.sandbox),
-        network: line(&about.network),
-        protected: lines(about.protected),
-        tools: lines(about.tools),
-        root: line(&about.root),
-        state: line(&about.state),
-        ..about
-    }
+pub(super) fn about(mut about: About) -> About {
+    let About { program, system, shell, sandbox, network, protected, tools, root, state, .. } =
+        &mut about;
+    protected.truncate(MAX_ITEMS);
+    tools.truncate(MAX_ITEMS);
+    let texts = [program, system, shell, sandbox, network, root, state];
+    let texts = texts.into_iter().chain(protected).chain(tools);
+    texts.for_each(|text| *text = line(text));
+    about
 }
 
-pub(super) fn failure(failure: Failure) -> Failure {
-    Failure {
-        reason: line(&failure.reason),
-        suggestion: failure.suggestion.map(|text| line(&text)),
-        excerpt: excerpt(failure.excerpt),
-        ..failure
-    }
+pub(super) fn failure(mut failure: Failure) -> Failure {
+    failure.reason = line(&failure.reason);
+    failure.suggestion = failure.suggestion.map(|text| line(&text));
+    limit_excerpt(&mut failure.excerpt);
+    failure
 }
 
 /// Limits an excerpt to the lines and lengths that deaddrop shows.
-fn excerpt(excerpt: Excerpt) -> Excerpt {
-    let lines = excerpt.lines.into_iter().take(Excerpt::LINES);
-    // A note about the cut may follow the text.
-    let cut = |text: String| text.chars().take(Excerpt::LENGTH + 40).collect();
-    Excerpt { lines: lines.map(|(number, text)| (number, cut(text))).collect(), ..excerpt }
-}
-
-fn revision(revision: Option<Box<Revision>>) -> Option<Box<Revision>> {
-    let mut revision = revision?;
-    revision.excerpt = excerpt(revision.excerpt);
-    revision.loosely.truncate(MAX_WARNINGS);
-    Some(revision)
-}
-
-/// The result of an operation, with its warnings.
-pub(super) fn done(done: Done, operation: &Operation, output_limit: usize) -> Done {
-    // Only this side decides whether the end of a session counts.
-    let is_allowed = |warning: &Warning| warning.kind != WarningKind::Done;
-    let warnings = done.warnings.into_iter().filter(is_allowed).take(MAX_WARNINGS);
-    let warnings = warnings.map(|warning| Warning::new(warning.kind, line(&warning.text)));
-    Done { detail: detail(done.detail, operation, output_limit), warnings: warnings.collect() }
-}
-
-/// The result of an operation, if it is possible for that operation.
-fn detail(detail: Detail, operation: &Operation, output_limit: usize) -> Detail {
-    match (operation, detail) {
-        (operation, Detail::Failed(failed)) => {
-            let mut failure = self::failure(failed);
-            // Only an edit by lines can fail because the file has changed.
-            let by_lines =
-                matches!(operation, Operation::Edit { change: Change::Lines { .. }, .. });
-            failure.fresh = failure.fresh.filter(|_| by_lines);
-            failure.into()
-        }
-        (Operation::Edit { .. }, Detail::Edited { path, lines, inserted, total, revision }) => {
-            let revision = self::revision(revision);
-            Detail::Edited { path, lines, inserted, total, revision }
-        }
-        (Operation::Edit { .. }, Detail::Replaced { path, edits, revision }) => {
-            Detail::Replaced { path, edits, revision: self::revision(revision) }
-        }
-        (Operation::Create { .. }, detail @ Detail::Created { .. })
-        | (Operation::Delete { .. }, detail @ Detail::Deleted { .. })
-        | (Operation::Move { .. }, detail @ Detail::Moved { .. }) => detail,
-        (Operation::List { .. }, Detail::Listed { path, files, shown }) => {
-            Detail::Listed { path, files, shown: lines_shown(&shown) }
-        }
-        (Operation::Search { pattern, .. }, Detail::Found { lines, files, cut, hits, .. }) => {
-            Detail::Found { pattern: pattern.clone(), lines, files, cut, hits: self::hits(hits) }
-        }
-        (Operation::Run(run), Detail::Ran(mut execution)) => {
-            execution.command.clone_from(&run.command);
-            execution.output = output(execution.output, run.streams, output_limit);
-            match &mut execution.ending {
-                Ending::Stopped(why) | Ending::NotStarted(why) => *why = line(why),
-                _ => {}
-            }
-            Detail::Ran(execution)
-        }
-        _ => Failure::new(
-            FailureKind::System,
-            "the guest reports a result that this operation cannot have: check what it did",
-        )
-        .into(),
+fn limit_excerpt(excerpt: &mut Excerpt) {
+    excerpt.lines.truncate(Excerpt::LINES);
+    for (_, text) in &mut excerpt.lines {
+        // A note about the cut may follow the text.
+        *text = text.chars().take(Excerpt::LENGTH + 40).collect();
     }
+}
+
+/// The result of an operation, with its warnings, if it is possible for that operation.
+pub(super) fn done(mut done: Done, operation: &Operation, output_limit: usize) -> Done {
+    // Only this side decides whether the end of a session counts.
+    done.warnings.retain(|warning| warning.kind != WarningKind::Done);
+    done.warnings.truncate(MAX_WARNINGS);
+    done.warnings.iter_mut().for_each(|warning| warning.text = line(&warning.text));
+    match (operation, &mut done.detail) {
+        (_, Detail::Failed(failed)) => {
+            // Only an edit by lines can fail because the file has changed.
+            if !matches!(operation, Operation::Edit { change: Change::Lines { .. }, .. }) {
+                failed.fresh = None;
+            }
+            *failed = failure(failed.clone());
+        }
+        (
+            Operation::Edit { .. },
+            Detail::Edited { revision, .. } | Detail::Replaced { revision, .. },
+        ) => {
+            if let Some(revision) = revision {
+                limit_excerpt(&mut revision.excerpt);
+                revision.loosely.truncate(MAX_WARNINGS);
+            }
+        }
+        (Operation::Create { .. }, Detail::Created { .. })
+        | (Operation::Delete { .. }, Detail::Deleted { .. })
+        | (Operation::Move { .. }, Detail::Moved { .. }) => {}
+        (Operation::List { .. }, Detail::Listed { shown, .. }) => *shown = lines_shown(shown),
+        (Operation::Search { pattern: asked, .. }, Detail::Found { pattern, hits, .. }) => {
+            pattern.clone_from(asked);
+            limit_hits(hits);
+        }
+        (Operation::Run(run), Detail::Ran(execution)) => {
+            execution.command.clone_from(&run.command);
+            limit_output(&mut execution.output, run.streams, output_limit);
+            if let Ending::Stopped(why) | Ending::NotStarted(why) = &mut execution.ending {
+                *why = line(why);
+            }
+        }
+        _ => {
+            done.detail = Failure::new(
+                FailureKind::System,
+                "the guest reports a result that this operation cannot have: check what it did",
+            )
+            .into();
+        }
+    }
+    done
 }

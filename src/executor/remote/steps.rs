@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use super::{GRACE, Guest, GuestTurn, POLL_INTERVAL, REQUEST_TIMEOUT, sanitize};
 use crate::error::{Error, Result};
 use crate::executor::{
-    Executor, InterruptedStep, WriteAhead, command_fault, immediate_result, timeout_warning,
-    unknown_result,
+    Executor, InterruptedStep, WriteAhead, command_fault, has_effect, immediate_result,
+    timeout_warning, unknown_result,
 };
 use crate::policy::Grant;
 use crate::protocol::jsonrpc::{
@@ -64,27 +64,17 @@ impl<'a> RemoteExecutor<'a> {
         done.detail
     }
 
-    /// Has the next step journalled, and requests it.
-    fn record_and_request(
+    /// Has the next step journalled, and requests it; a second request with the same key is for the same step. None if
+    /// nothing was done because the name of the guest's record of steps is another one than it was.
+    fn request_step(
         &mut self,
         operation: &Operation,
         grant: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Option<Detail>> {
-        let (key, state) = (self.key(), self.guest.state()?);
-        before(WriteAhead::Effects(&[Effect::Guest { key: key.clone(), state: state.clone() }]))?;
-        self.request_step(operation, grant, &key, state)
-    }
-
-    /// Requests a step; a second request with the same key is for the same step. None if nothing was done because
-    /// `state` is not the name of the guest's record of steps any more.
-    fn request_step(
-        &mut self,
-        operation: &Operation,
-        grant: Grant,
-        key: &str,
-        state: Option<String>,
-    ) -> Result<Option<Detail>> {
+        let effect = Effect::Guest { key: self.key(), state: self.guest.state()? };
+        before(WriteAhead::Effects(std::slice::from_ref(&effect)))?;
+        let Effect::Guest { key, state } = effect.clone() else { return Ok(None) };
         let mut operation = operation.clone();
         let mut timeout = REQUEST_TIMEOUT;
         if let Operation::Run(run) = &mut operation {
@@ -95,7 +85,7 @@ impl<'a> RemoteExecutor<'a> {
         // An ended session may have been resumed.
         self.guest.ended.borrow_mut().retain(|own| *own != self.turn.own);
         let params = StepParams {
-            key: key.to_owned(),
+            key,
             operation,
             protected: grant.protected,
             repository: grant.repository,
@@ -105,9 +95,9 @@ impl<'a> RemoteExecutor<'a> {
             own: Some(self.turn.own.clone()),
             settled: self.guest.settled.take(),
         };
-        let state = self.guest.long_request::<State>("step", &params, &params.key, timeout);
+        let state = self.guest.ask::<State>("step", &params, timeout, Some(&params.key));
         if matches!(state, Ok((Ok(State::Done(_)), _))) {
-            self.guest.settled.borrow_mut().push(key.to_owned());
+            self.guest.settled.borrow_mut().push(params.key.clone());
         } else {
             // The guest may not have received them.
             self.guest.settled.borrow_mut().extend(params.settled.iter().cloned());
@@ -137,7 +127,6 @@ impl<'a> RemoteExecutor<'a> {
             Err(RpcError { code: RpcError::PARAMS, message, .. }) => refused(message),
             // This request was refused, but an earlier one for the same step may have begun it.
             Err(RpcError { message, .. }) => {
-                let effect = Effect::Guest { key: key.to_owned(), state: params.state.clone() };
                 match self.inspect_interrupted(&effect, &params.operation)? {
                     InterruptedStep::Done(done) => {
                         self.warnings = done.warnings;
@@ -160,11 +149,6 @@ impl Executor for RemoteExecutor<'_> {
     ) -> Result<Detail> {
         self.path_facts.take();
         match operation {
-            Operation::Message { .. }
-            | Operation::Done { .. }
-            | Operation::Read { reading: Reading::Later(_) | Reading::Definition(_), .. } => {
-                return Ok(immediate_result(operation));
-            }
             Operation::Read { path, reading: Reading::Now(encoding) } => {
                 let limit = self.turn.read_limit.min(READ_LIMIT);
                 let read = self.guest.read(path, limit.saturating_add(1))?;
@@ -182,22 +166,19 @@ impl Executor for RemoteExecutor<'_> {
                 let files = self.turn.files.as_ref().map(|files| serde_json::json!(files));
                 let operation = operation.clone();
                 let params = FindParams { operation, files, key: Some(key.clone()) };
-                let (answer, _) =
-                    self.guest.long_request("find", &params, &key, REQUEST_TIMEOUT)?;
+                let (answer, _) = self.guest.ask("find", &params, REQUEST_TIMEOUT, Some(&key))?;
                 let done = self.guest.require_success("find", answer)?;
                 return Ok(self.accept(done, &params.operation));
             }
-            Operation::Create { .. }
-            | Operation::Edit { .. }
-            | Operation::Delete { .. }
-            | Operation::Move { .. } => {}
+            _ if !has_effect(operation) => return Ok(immediate_result(operation)),
+            _ => {}
         }
-        let detail = match self.record_and_request(operation, grant, before)? {
+        let detail = match self.request_step(operation, grant, before)? {
             Some(detail) => detail,
             None => {
                 // The guest was replaced since it was asked. Its new name is journalled first.
                 self.guest.about.take();
-                let again = self.record_and_request(operation, grant, before)?;
+                let again = self.request_step(operation, grant, before)?;
                 let why = "it rejects the name that it has just reported";
                 again.ok_or_else(|| self.guest.invalid_answer("step", why))?
             }
@@ -255,13 +236,10 @@ impl Executor for RemoteExecutor<'_> {
     }
 
     fn content_digest(&self, operation: &Operation) -> Result<Option<Digest>> {
-        match operation {
-            Operation::Create { .. }
-            | Operation::Edit { .. }
-            | Operation::Delete { .. }
-            | Operation::Move { .. } => Ok(self.request_path_facts(operation, true)?.standing),
-            _ => Ok(None),
+        if !has_effect(operation) || operation.path().is_none() {
+            return Ok(None);
         }
+        Ok(self.request_path_facts(operation, true)?.standing)
     }
 
     fn inspect_interrupted(
@@ -272,7 +250,8 @@ impl Executor for RemoteExecutor<'_> {
         let Effect::Guest { key, state } = effect else { return Ok(InterruptedStep::Unknown) };
         let params = ResultParams { key: key.clone(), state: state.clone() };
         loop {
-            let state = match self.guest.call_with_retry("result", &params)? {
+            let (state, _) = self.guest.ask("result", &params, REQUEST_TIMEOUT, None)?;
+            let state = match state {
                 Err(RpcError { code: RpcError::OTHER, .. }) => return Ok(InterruptedStep::Unknown),
                 Err(RpcError { message, .. }) => {
                     return Err(Error::guest(&self.guest.label(), &sanitize::line(&message)));

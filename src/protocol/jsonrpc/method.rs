@@ -3,16 +3,14 @@
 //! the root.
 #![expect(missing_docs, reason = "the specification explains the fields, by these names")]
 
+use serde::de::{IntoDeserializer, value};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     AboutParams, FindParams, Key, PathFactsParams, ReadParams, Request, ResultParams, RpcError,
     StepParams,
 };
-
-/// The names of the methods in [`Method`].
-const NAMES: &str = "ping exec exec_code read_file write_file list_dir about walk look read find step result leave interrupt";
 
 /// What a request asks for: the six methods with their parameters, and those of [`super::guest`].
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -58,16 +56,18 @@ impl Method {
     /// There is no such method, or its parameters are wrong.
     pub fn of(request: Request) -> Result<Self, RpcError> {
         let Request { method, params, .. } = request;
-        if !NAMES.split(' ').any(|name| name == method) {
+        // The name alone makes no method, but shows whether there is one.
+        let named =
+            Self::deserialize(IntoDeserializer::<value::Error>::into_deserializer(&*method));
+        if named.is_err_and(|e| e.to_string().starts_with("unknown variant")) {
             return Err(RpcError::new(RpcError::METHOD, format!("method not found: {method}")));
         }
-        let params = params?;
-        let (is_object, is_list) = (params.is_object(), params.is_array());
-        let tagged = Value::from(Map::from_iter([(method, params)]));
-        // Only the reader of texts takes a list for the fields of a variant.
-        let read = match (is_object, is_list) {
-            (true, _) => serde_json::from_value(tagged),
-            (_, true) => serde_json::from_str(&tagged.to_string()),
+        let tagged = |params| Value::from(Map::from_iter([(method, params)]));
+        let read = match params? {
+            params @ Value::Object(_) => serde_json::from_value(tagged(params)),
+            // Only the reader of texts takes a list for the fields of a variant, and only if it has fields.
+            Value::Array(list) if list.is_empty() => serde_json::from_value(tagged(json!({}))),
+            params @ Value::Array(_) => serde_json::from_str(&tagged(params).to_string()),
             _ => return Err(RpcError::params("params must be an object")),
         };
         read.map_err(RpcError::params)

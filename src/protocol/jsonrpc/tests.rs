@@ -65,7 +65,14 @@ fn wrong_parameters_and_methods_have_codes_of_their_own() {
     }
     assert_eq!(code("ping", "null"), Ok(Method::Ping {}));
     assert_eq!(code("ping", r#"{"more":1}"#), Ok(Method::Ping {}));
-    assert_eq!(code("Ping", "{}"), Err(RpcError::METHOD));
+    assert_eq!(code("ping", "[]"), Ok(Method::Ping {}));
+    assert_eq!(code("walk", "[]"), Ok(Method::Walk {}));
+    for (method, params) in [("ping", "[1]"), ("look", "{}"), ("interrupt", "[]")] {
+        assert_eq!(code(method, params), Err(RpcError::PARAMS), "{method} {params}");
+    }
+    for method in ["Ping", "path_facts", "find ", ""] {
+        assert_eq!(code(method, "{}"), Err(RpcError::METHOD), "{method}");
+    }
     let both = Method::ListDir { path: "a".to_owned() };
     assert_eq!(code("list_dir", r#"{"path":"a","deep":true}"#), Ok(both));
 }

@@ -4,7 +4,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
@@ -108,6 +107,54 @@ fn connect_is_understood_as_the_first_line_only() {
         assert!(told.len() == 2 && told[1].contains("-32700"), "{told:?}");
     }
     assert!(answers("\nCONNECT 52\n")[0].contains("-32700"));
+}
+
+#[test]
+fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
+    let long = " ".repeat(LINE_LIMIT - PING.len());
+    let told = answers(&format!("{long}{PING}\n{PING}\n{long} {PING}\n{PING}\n{long}  {PING}"));
+    assert_eq!((&*told[0], &*told[1], &*told[3]), (PONG, PONG, PONG));
+    assert!(told.len() == 5 && [2, 4].iter().all(|n| told[*n].contains("-32600")), "{told:?}");
+}
+
+#[test]
+fn a_long_line_waits_for_those_before_it_and_as_much_is_read_as_may_wait() {
+    let service = Arc::new(Slow::default());
+    let server = server(Arc::clone(&service), LINES, ANSWERS);
+    let ours = client(&server);
+    let long = format!("{}{PING}\n", " ".repeat(1 << 20));
+    let input = format!("{EXEC}\n{long}");
+    thread::scope(|scope| {
+        let mut writer = ours.try_clone().unwrap();
+        scope.spawn(move || writer.write_all(input.as_bytes()).unwrap());
+        wait_until(|| *service.begun.lock().unwrap() == 1);
+        thread::sleep(Duration::from_millis(20));
+        assert_eq!(server.lines.count(), 0, "nothing is held while it waits");
+        service.interrupt("a");
+        let mut lines = BufReader::new(ours.try_clone().unwrap()).lines();
+        for _ in 0..2 {
+            assert_eq!(lines.next().unwrap().unwrap(), PONG);
+        }
+    });
+    wait_until(|| server.lines.count() == 0);
+    assert_eq!(server.lines.most(), LINE_LIMIT);
+    service.interrupted.lock().unwrap().clear();
+    ours.set_nonblocking(true).unwrap();
+    let many = format!("{EXEC}\n{}", format!("{PING}\n").repeat(200_000));
+    let (mut sent, mut refused) = (0, 0);
+    wait_until(|| {
+        match (&ours).write(&many.as_bytes()[sent..]) {
+            Ok(length) => (sent, refused) = (sent + length, 0),
+            Err(_) => refused += 1,
+        }
+        thread::sleep(Duration::from_micros(200));
+        sent >= AHEAD && refused > 100
+    });
+    assert!((AHEAD..AHEAD + (2 << 20)).contains(&sent), "{sent}");
+    service.interrupt("a");
+    ours.set_nonblocking(false).unwrap();
+    drop(ours);
+    wait_for(&server);
 }
 
 #[test]
@@ -251,7 +298,7 @@ fn unread(server: &Arc<Server>) -> UnixStream {
     ours
 }
 
-fn wait_until(holds: impl Fn() -> bool) {
+fn wait_until(mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < PATIENCE, "it does not come");

@@ -131,18 +131,28 @@ fn what_a_second_lost_command_did_is_put_right_too() {
 }
 
 #[test]
-fn a_write_that_was_approved_while_a_lost_command_ran_is_refused() {
+fn protected_names_are_not_changed_while_another_command_runs() {
     let guest = Guest::new();
-    let approved = StepParams { protected: true, ..create("k-2", ".vscode/x.json", "{}") };
-    let long = run("k-1", "touch ready; sleep 600");
-    killed_at(&guest, &[long, approved], || {
-        guest.base.exists("workspace/ready") && is_done(&guest, "k-2")
-    });
     let served = guest.served();
-    let (ending, warnings) = ended(result(&served, "k-1"));
-    assert_eq!((ending, warnings), (Ending::Lost, vec![]));
-    // It could not be told from what the command did.
-    assert_eq!(guest.base.exists("workspace/.vscode"), !is_guarded(&served));
+    if !is_guarded(&served) {
+        return;
+    }
+    let approved = |key| StepParams { protected: true, ..create(key, ".vscode/x.json", "{}") };
+    let long = run("k-1", "touch ready; while test ! -e go; do sleep 0.02; done");
+    thread::scope(|scope| {
+        let long = scope.spawn(|| step(&served, long).unwrap());
+        wait_until("the command", || guest.base.exists("workspace/ready"));
+        let refused = step(&served, approved("k-2")).unwrap();
+        guest.base.write("workspace/go", "");
+        let State::Done(Done { detail: Detail::Failed(failure), .. }) = refused else {
+            panic!("{refused:?}")
+        };
+        assert!(failure.reason.contains("send it again"), "{failure:?}");
+        assert!(!guest.base.exists("workspace/.vscode"));
+        assert_eq!(ended(long.join().unwrap()), (OK, vec![]));
+    });
+    step(&served, approved("k-3")).unwrap();
+    assert_eq!(guest.base.read("workspace/.vscode/x.json"), "{}");
 }
 
 #[test]

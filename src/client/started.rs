@@ -1,0 +1,104 @@
+//! A program that was started for a connection, in a process group of its own.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::SLICE;
+
+/// How much is kept of the end of what a program writes on standard error, in bytes.
+const KEPT: usize = 500;
+/// How long a program has to end once its standard input is closed.
+pub(super) const LEAVE: Duration = Duration::from_secs(1);
+
+/// A program. Dropped, it is ended with all of its group, unless it ends by itself within [`LEAVE`].
+pub(super) struct Started {
+    child: Child,
+    /// Its standard error; None when it is closed.
+    pub(super) stderr: Option<File>,
+    /// The last that it wrote there.
+    said: Vec<u8>,
+}
+
+impl Started {
+    /// Takes the pipes of a program: returns those to write to and to read from.
+    pub(super) fn new(mut child: Child) -> io::Result<(Self, OwnedFd, OwnedFd)> {
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        // From here on it is ended whatever happens.
+        let mut program = Self { child, stderr: None, said: Vec::new() };
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(io::Error::other("it has no pipes"));
+        };
+        ioctl_fionbio(&stderr, true)?;
+        program.stderr = Some(OwnedFd::from(stderr).into());
+        Ok((program, stdin.into(), stdout.into()))
+    }
+
+    /// Reads some of what it has written on standard error, and keeps the end of that. False if nothing was there.
+    pub(super) fn listen(&mut self) -> bool {
+        let Some(stderr) = &self.stderr else { return false };
+        let mut chunk = [0; 8 * KEPT];
+        let read = rustix::io::read(stderr, &mut chunk[..]);
+        if !matches!(read, Ok(1..) | Err(Errno::INTR | Errno::AGAIN)) {
+            self.stderr = None;
+        }
+        self.said.extend(&chunk[..read.unwrap_or(0)]);
+        let over = self.said.len().saturating_sub(KEPT);
+        self.said.drain(..over);
+        read.is_ok_and(|length| length > 0)
+    }
+
+    /// The last that it wrote on standard error.
+    pub(super) fn said(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.said)
+    }
+
+    /// Waits until it has ended, and with `all` until it has said all: how, in words. It is not reaped.
+    pub(super) fn wait(&mut self, patience: Duration, all: bool) -> Option<String> {
+        let until = Instant::now() + patience;
+        loop {
+            let has_said = self.listen();
+            let ending = self.ending();
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || ending.is_some() && (!all || self.stderr.is_none()) {
+                return ending;
+            }
+            if !has_said {
+                std::thread::sleep(left.min(SLICE));
+            }
+        }
+    }
+
+    fn ending(&self) -> Option<String> {
+        let pid = WaitId::Pid(Pid::from_child(&self.child));
+        // It stays, so that its number is not given away before its group was ended.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(pid, options).ok()??;
+        match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Some(format!("exit code {code}")),
+            (None, signal) => signal.map(|signal| format!("signal {signal}")),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.wait(LEAVE, false);
+        // Not reaped yet, it holds the number of its group.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        // It may have left its group, and would be waited for without end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
