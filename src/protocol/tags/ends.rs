@@ -79,6 +79,9 @@ impl Parser<'_> {
             Some(word) => self.end_by_word(found, body_at, word)?,
             None => self.end_without_word(found, body_at)?,
         };
+        if self.signs.tags(body_at..end.closing.start).is_empty() {
+            return Some(end);
+        }
         let body = self.text.get(body_at..end.closing.start).unwrap_or_default();
         let word = found.word.as_deref();
         let Some(at) = closing_before_opening(body, token.command(), word) else {
@@ -109,9 +112,32 @@ impl Parser<'_> {
         let is_one = |found: &Token| {
             matches!(found.kind, TokenKind::Open | TokenKind::Close { by_word: false })
         };
-        let next = tags_of(self.text, token, from..self.text.len(), is_plain).find(is_one);
+        let region = from..self.text.len();
+        let next = if is_plain {
+            self.plain_tags(token, region).find(is_one)
+        } else {
+            tags_of(self.text, token, region).find(is_one)
+        };
         self.next_tag_cache.insert(key, (from, next));
         next
+    }
+
+    /// The undecorated tags of a command in a region that begins at the start of a line.
+    fn plain_tags(&self, token: &Token, region: Range<usize>) -> impl Iterator<Item = Token> {
+        let (text, command, mut next) = (self.text, token.command, region.start);
+        let is_same =
+            move |found: &Token| found.command == command && found.alone && found.is_plain();
+        let name = token.command().name;
+        self.signs.tags(region).iter().filter_map(move |at| {
+            let inside = text[at + 1..].strip_prefix('/').unwrap_or(&text[at + 1..]);
+            if *at < next || !inside.starts_with(name) {
+                return None;
+            }
+            let begin = memrchr(b'\n', &text.as_bytes()[next..*at]).map_or(next, |n| next + n + 1);
+            let end = line_end(text, *at);
+            next = end + 1;
+            lexer::lex(text, begin, end).filter(is_same)
+        })
     }
 
     /// Like `next_without_word`, for a block with an end word.
@@ -299,7 +325,7 @@ impl Parser<'_> {
     fn repaired_end(&self, token: &Token, from: usize, to: usize) -> Option<BlockEnd> {
         let closing = token.command().closing?;
         let is_closing = |found: &Token| found.kind == TokenKind::Close { by_word: false };
-        let mut decorated = tags_of(self.text, token, from..to, false).filter(is_closing);
+        let mut decorated = tags_of(self.text, token, from..to).filter(is_closing);
         let one = decorated.next();
         if decorated.next().is_some() {
             return None;
@@ -480,32 +506,9 @@ pub(super) fn may_have_tag(text: &str, command: &TagCommand) -> bool {
 }
 
 /// The tags of a command in a region that begins at the start of a line. Each is alone on its line.
-fn tags_of(
-    text: &str,
-    token: &Token,
-    region: Range<usize>,
-    is_plain: bool,
-) -> impl Iterator<Item = Token> {
-    let (token, mut line) = (*token, region.start);
-    let finder = is_plain.then(|| memmem::Finder::new(token.command().name));
-    std::iter::from_fn(move || {
-        while line < region.end {
-            let mut begin = line;
-            if let Some(finder) = &finder {
-                let at = line + finder.find(&text.as_bytes()[line..region.end])?;
-                begin = memrchr(b'\n', &text.as_bytes()[line..at]).map_or(line, |n| line + n + 1);
-            }
-            let end = line_end(text, begin);
-            line = end + 1;
-            let found = lexer::lex(text, begin, end).filter(|found| {
-                found.command == token.command && found.alone && (!is_plain || found.is_plain())
-            });
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
-    })
+fn tags_of(text: &str, token: &Token, region: Range<usize>) -> impl Iterator<Item = Token> {
+    let command = token.command;
+    lexer::tokens(text, region).filter(move |found| found.command == command && found.alone)
 }
 
 /// Whether a fence is open at the end of a body, so that a fence after the closing tag may belong to it.

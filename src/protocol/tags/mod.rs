@@ -35,6 +35,7 @@ mod paths;
 mod print;
 mod reasoning;
 mod recovery;
+mod signs;
 mod spans;
 
 pub use catalogue::name;

@@ -1,6 +1,8 @@
 //! Everything that is not a proper block: stray closing tags, lines that look like tags, results that a reply made
 //! up, the [REPLY …] line, and texts that are not a reply.
 
+use memchr::memchr3;
+
 use super::attributes::{self, brief};
 use super::block::refused;
 use super::catalogue::{COMMANDS, DONE_IF_OK};
@@ -160,6 +162,10 @@ impl Parser<'_> {
     /// Reads prose, which may be a marker of an outbox, a tag that was cut off, or a tag after other text.
     pub(super) fn prose(&mut self, at: usize, end: usize) {
         let line = &self.text[at..end];
+        // Most prose has none of what is looked for.
+        if memchr3(b'"', b'[', b'=', line.as_bytes()).is_none() {
+            return;
+        }
         if line.contains("\"operations\"") {
             self.count_message();
         }

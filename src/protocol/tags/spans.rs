@@ -290,7 +290,8 @@ impl Parser<'_> {
             // Overlapping drafts contain the same end.
             MarkerKind::Paired if (self.end..end).contains(&self.last_stray_end) => false,
             MarkerKind::Paired => {
-                let stray = reasoning::find_stray_end(self.text, self.end..end, &span.key);
+                let signs = self.signs.reasoning(self.end..end);
+                let stray = reasoning::find_stray_end(self.text, self.end..end, signs, &span.key);
                 self.last_stray_end =
                     stray.as_ref().map_or(self.last_stray_end, |stray| stray.start);
                 stray.is_none()
