@@ -110,8 +110,6 @@ pub(super) fn check(
     if let Some(plain) = gutter::strip(&body.text, gutter::First::Is(first), &of, warnings)? {
         // A mark may have followed a line number.
         (body.text, body.rarities.has_marks) = (plain, true);
-    } else {
-        warnings.extend(gutter::warn_kept(&body.text, first, &of));
     }
     let text = &body.text;
     if !body.may_be_patch {
@@ -147,13 +145,13 @@ pub(super) fn read_pairs(
     if !pairs::are_in(&body.text) {
         let diff = "the body is a diff, which is not an edit: send the lines that are to be replaced and those for them as a pair, without signs before them";
         let is_diff = diff::is_diff(fence::inside(&body.text));
-        let missing =
-            Problem::new(Mistake::AttributeMissing, "the attribute start_line is missing");
-        return Err(match pairs::resembling(&body.text, body.line) {
-            Some(resembling) => resembling,
-            None if is_diff => Problem::new(Mistake::Diff, diff),
-            None => missing,
-        });
+        if is_diff {
+            return Err(Problem::new(Mistake::Diff, diff));
+        }
+        let markers = pairs::MARKERS;
+        let phrase =
+            format!("the attribute start_line is missing, and the body has no pair: {markers}");
+        return Err(Problem::new(Mistake::AttributeMissing, phrase));
     }
     let (is_code, line) = (body.is_code(), body.line);
     if is_code {

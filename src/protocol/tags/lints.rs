@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use memchr::{memchr, memchr_iter, memchr2, memchr3_iter, memmem, memrchr};
+use memchr::{memchr_iter, memchr2, memchr3_iter, memmem, memrchr};
 use regex::Regex;
 use serde::Deserialize;
 
@@ -27,8 +27,6 @@ struct PageWords {
     #[serde(deserialize_with = "pattern")]
     citation: Regex,
     strange: Vec<(char, char)>,
-    #[serde(deserialize_with = "pattern")]
-    dash: Regex,
 }
 
 static PAGE: LazyLock<PageWords> =
@@ -42,11 +40,8 @@ const OF_ALL: [Lint; 2] =
     [(WarningKind::OwnClosingInBody, own_closing_tag), (WarningKind::CitationMark, citation)];
 
 /// Lints for bodies that are written to a file or executed.
-const OF_CODE: [Lint; 6] = [
+const OF_CODE: [Lint; 3] = [
     (WarningKind::StrangeCharacters, strange_characters),
-    (WarningKind::StrangeCharacters, dash),
-    (WarningKind::SignsKept, quotation_signs),
-    (WarningKind::NumbersKept, numbers_above),
     (WarningKind::PageFurniture, page_furniture),
     (WarningKind::EntitiesOnly, entities),
 ];
@@ -73,10 +68,6 @@ impl Body {
 
     fn is_prose(&self) -> bool {
         !matches!(self.file_kind, FileKind::Code | FileKind::Patch)
-    }
-
-    fn is_new_code(&self) -> bool {
-        self.kind == Kind::Create && self.is_code()
     }
 }
 
@@ -188,18 +179,6 @@ fn strange_characters(body: &Body) -> Option<String> {
     ))
 }
 
-/// Finds a dash in a command where an option has one or two hyphens: `ls —all`.
-fn dash(body: &Body) -> Option<String> {
-    memchr(0xe2, body.text.as_bytes()).filter(|_| body.kind == Kind::Run)?;
-    let found = PAGE.dash.find(&body.text)?;
-    let c = found.as_str().trim_start_matches([' ', '\t']).chars().next()?;
-    Some(format!(
-        "line {} contains U+{:04X} ({c}) where an option begins with - or --; it was kept as it is",
-        body.line_number_at(found.start()),
-        u32::from(c)
-    ))
-}
-
 /// The strange characters of a text with their offsets, in no order.
 pub(super) fn strange(text: &str) -> impl Iterator<Item = (usize, char)> {
     let bytes = text.as_bytes();
@@ -217,31 +196,6 @@ pub(super) fn strange(text: &str) -> impl Iterator<Item = (usize, char)> {
     let starts = memchr3_iter(8, 11, 27, bytes).chain(memchr_iter(b'\r', bytes));
     let wide = memchr3_iter(0xc2, 0xe2, 0xef, wide).chain(memchr3_iter(0xe1, 0xe3, 0xf3, wide));
     starts.chain(wide).filter_map(character).filter(is_strange)
-}
-
-/// Warns if each line of code begins with a quotation mark (`>`).
-fn quotation_signs(body: &Body) -> Option<String> {
-    let is_sign = |line: &str| line == ">" || line.starts_with("> ");
-    let begins = body.is_new_code() && body.text.trim_start().starts_with('>');
-    (begins && filled(&body.text).all(is_sign)).then(|| {
-        let line = body.line;
-        format!("each line of the body from line {line} on begins with >, as in a quotation; it was kept as it is")
-    })
-}
-
-/// Finds a block of line numbers above the code, copied from a page that shows them beside it.
-fn numbers_above(body: &Body) -> Option<String> {
-    if !body.is_new_code() {
-        return None;
-    }
-    let lines = (1u64..).zip(body.text.lines());
-    let count = lines.take_while(|(n, line)| line.trim().parse() == Ok(*n)).count();
-    (count > 1 && filled(&body.text).count() > count).then(|| {
-        format!(
-            "the body from line {} on begins with the numbers from 1 to {count}, each on a line, as a page has them beside its code; they were kept",
-            body.line
-        )
-    })
 }
 
 /// Finds a button or label of the chat page in the first lines, or a notice in the first lines or the last one.

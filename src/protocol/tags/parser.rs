@@ -365,7 +365,7 @@ impl<'a> Parser<'a> {
         if self.is_doubtful(token) {
             let why = "it follows an end marker that nothing opened";
             match token.command().closing {
-                Some(_) => self.refuse_unclear_end(token, why, false),
+                Some(_) => self.refuse_unclear_end(token, why),
                 None => self.report_lookalike(token, why),
             }
             return true;
@@ -592,7 +592,7 @@ impl<'a> Parser<'a> {
         let mut warnings = Vec::new();
         if !decoration.is_none() {
             let tag = canonical_tag(command, &values);
-            warnings.push(repair_warning(number, line, &tag, decoration));
+            warnings.push(repair_warning(number, line, &tag));
         }
         warnings.extend(more);
         let Some(closing) = command.closing else {
@@ -637,7 +637,7 @@ impl<'a> Parser<'a> {
                 let begin = self.line_begin(end.closing.start).max(body_at);
                 let shown = &self.text[begin..end.closing.end];
                 let meant = closing_tag(command, word.as_deref());
-                warnings.push(repair_warning(at, shown, &meant, end.decoration));
+                warnings.push(repair_warning(at, shown, &meant));
             }
         }
         let (first, told) = lints::behind_tag(command.kind, first, lines, number);
@@ -716,9 +716,8 @@ fn inline_body<'t>(after: &'t str, closing: &str, token: &Token) -> Option<&'t s
 }
 
 /// The warning that a line was read as a certain tag.
-fn repair_warning(number: usize, line: &str, tag: &str, decoration: Decoration) -> Warning {
-    let line = brief(line.trim());
-    let text = format!("line {number} `{line}` was read as {tag} ({})", decoration.phrases());
+fn repair_warning(number: usize, line: &str, tag: &str) -> Warning {
+    let text = format!("line {number} `{}` was read as {tag}", brief(line.trim()));
     Warning::new(WarningKind::TagRepaired, text)
 }
 

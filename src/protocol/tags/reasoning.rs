@@ -388,21 +388,6 @@ fn is_before_a_tag(after: &str) -> bool {
         || is_marker()
 }
 
-/// How to write the end of a span, by its opening marker and its key.
-pub(super) fn closing_form(begin: &str, key: &str) -> String {
-    let (style, name) = key.split_at(key.chars().next().map_or(0, char::len_utf8));
-    match style {
-        _ if key == COMMENT => "-->".to_owned(),
-        _ if key == CHANNEL => format!("{CHANNEL}final"),
-        _ if key == PAIR => ">>>>>>> REPLACE".to_owned(),
-        _ if begin.contains("begin") => begin.replacen("begin", "end", 1),
-        "-" => key.replacen("--- ", "--- end ", 1),
-        "[" => format!("[/{name}]"),
-        "◁" => format!("◁/{name}▷"),
-        _ => format!("</{name}>"),
-    }
-}
-
 /// The marker of a line around a file in an outbox, or around a pair of SEARCH and REPLACE.
 fn section_marker(raw: &str, begin: usize) -> Option<Marker> {
     let line = raw.trim_end();
