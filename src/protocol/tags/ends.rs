@@ -206,13 +206,13 @@ impl Parser<'_> {
             return Some(end);
         }
         let wrong = self.near_miss_closing(body_at, region_end);
-        let Some(next) = next else {
+        let Some(next) = next.filter(|_| is_nest || !has_word) else {
             self.refuse_unclosed(found, &wrong);
             return None;
         };
         let line = self.line_number_at(next.line);
         // The next block of its kind may also be in the body of another block.
-        if is_nest || has_word || self.opens_within(body_at, region_end) {
+        if is_nest || self.opens_within(body_at, region_end) {
             let why = format!(
                 "it is not closed before line {line}, where another {} opens, which may belong to a body{wrong}",
                 command.name
