@@ -126,33 +126,6 @@ pub(in crate::protocol) fn strip(
     Ok(Some(plain))
 }
 
-/// A warning about numbers that count up before all lines of a text with another sign than a bar behind them, or
-/// none, which are kept: `1: x`, `L1: x`, `1. x`, `1  x`.
-pub(in crate::protocol) fn warn_kept(
-    text: &str,
-    first: Option<u64>,
-    of: &dyn Display,
-) -> Option<Warning> {
-    let (mut next, mut sign, mut count) = (first?, None, 0usize);
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let inner = line.trim_start_matches(' ');
-        let inner = inner.strip_prefix('L').unwrap_or(inner);
-        let (number, rest) = split_number(inner)?;
-        let behind = rest.chars().next().unwrap_or(' ');
-        let is_sign = match behind {
-            ':' | '\t' => true,
-            '.' | ')' => rest.len() == 1 || rest[1..].starts_with(' '),
-            ' ' => rest.starts_with("  ") || rest.trim().is_empty(),
-            _ => false,
-        };
-        if !is_sign || number != next || *sign.get_or_insert(behind) != behind {
-            return None;
-        }
-        (next, count) = (next.checked_add(1)?, count + 1);
-    }
-    (count > 1).then(|| kept(of))
-}
-
 fn kept(of: &dyn Display) -> Warning {
     let text = format!(
         "the lines of {of} seem to begin with line numbers, which were kept: if the file has no line numbers, send the lines without them"

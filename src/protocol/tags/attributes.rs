@@ -266,9 +266,9 @@ impl<'a> Cursor<'a, '_> {
         for c in text.chars() {
             self.decoration.add(match c {
                 '\\' => Decoration::ESCAPES,
-                '&' => Decoration::ENTITIES,
-                c if is_zero_width(c) => Decoration::INVISIBLE,
-                c if c == ',' || c.is_whitespace() && !" \t\r".contains(c) => Decoration::SPACES,
+                '&' | ',' => Decoration::SIGNS,
+                c if is_zero_width(c) => Decoration::SIGNS,
+                c if c.is_whitespace() && !" \t\r".contains(c) => Decoration::SIGNS,
                 _ => Decoration::default(),
             });
         }
@@ -313,8 +313,7 @@ impl<'a> Cursor<'a, '_> {
             // Single quotes are the only way to write a value with a double quote.
             b'\'' if value.contains('"') => Decoration::default(),
             b'\\' if !is_bare => Decoration::ESCAPES,
-            b'&' => Decoration::ENTITIES,
-            _ => Decoration::QUOTES,
+            _ => Decoration::SIGNS,
         });
         self.rest = &text[end..];
         let key = key.as_str().chars().filter(|c| c.is_ascii() && *c != '\\').collect();
@@ -329,7 +328,7 @@ impl<'a> Cursor<'a, '_> {
             plain = TABLES.entities.iter().fold(plain, decode);
         }
         if plain != value {
-            self.decoration.add(Decoration::ENTITIES);
+            self.decoration.add(Decoration::SIGNS);
         }
         // If the name was escaped, so was the value.
         if self.decoration.has(Decoration::ESCAPES) && plain.contains('\\') {

@@ -1,6 +1,6 @@
 //! Turns a block whose tags and body are known into an operation, or reports what is wrong with it.
 
-use super::body::{self, Body};
+use super::body::{self, Body, Rarities};
 use super::catalogue::TagCommand;
 use super::lints;
 use super::paths::{self, TagError};
@@ -21,6 +21,7 @@ pub(super) struct TagBlock<'a> {
     pub(super) body: String,
     /// The line number of the start of its body.
     pub(super) body_line: usize,
+    pub(super) rarities: Rarities,
     pub(super) warnings: Vec<Warning>,
 }
 
@@ -72,7 +73,7 @@ impl TagBlock<'_> {
         }
         let text = std::mem::take(&mut self.body);
         let has_end = self.value("end").is_some();
-        let mut body = Body::new(kind, path.as_ref(), text, self.body_line, has_end);
+        let mut body = Body::new(kind, path.as_ref(), text, self.body_line, has_end, self.rarities);
         let mut replacements = Vec::new();
         if is_in_pairs {
             replacements = body::read_pairs(&mut body, self.tag, warnings)?;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use memchr::memchr_iter;
 use regex::Regex;
 
-use super::pairs;
+use super::{lints, pairs};
 use crate::protocol::content_checks::{FileKind, diff, fence, gutter, may_be_patch};
 use crate::protocol::mistake::Problem;
 use crate::protocol::{Kind, Mistake, RelPath, Replacement, Warning, WarningKind};
@@ -23,15 +23,30 @@ pub(super) struct Body {
     pub(super) line: usize,
     /// Whether its tag has an end word.
     pub(super) has_end: bool,
-    /// Whether [`RARE_MARKS`] matches. Most bodies skip the checks that need one.
-    pub(super) has_rare_marks: bool,
+    pub(super) rarities: Rarities,
 }
 
-/// Matches a part of a closing tag, a fence, a pair or conflict marker, an added line of a diff, or a citation mark.
-static RARE_MARKS: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"\[/|```|~~~|<<<<<|\n\+|contentReference|oai_citation|\x{e200}|【";
-    Regex::new(pattern).expect("a constant pattern")
-});
+/// What few replies contain anywhere. Without it, no body is checked for it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rarities {
+    /// The tag of a command in this body.
+    pub(super) has_tag: bool,
+    /// A fence, a pair or conflict marker, an added line of a diff, or a citation mark.
+    pub(super) has_marks: bool,
+    /// Characters that a chat window may have inserted, and carriage returns within a line.
+    pub(super) has_strange: bool,
+}
+
+impl Rarities {
+    pub(super) fn of(text: &str) -> Self {
+        static MARKS: LazyLock<Regex> = LazyLock::new(|| {
+            let pattern = r"```|~~~|<<<<<|\n\+|contentReference|oai_citation|\x{e200}|【";
+            Regex::new(pattern).expect("a constant pattern")
+        });
+        let has_strange = lints::strange(text).next().is_some();
+        Self { has_tag: false, has_marks: MARKS.is_match(text), has_strange }
+    }
+}
 
 impl Body {
     pub(super) fn new(
@@ -40,11 +55,11 @@ impl Body {
         text: String,
         line: usize,
         has_end: bool,
+        rarities: Rarities,
     ) -> Self {
         let file_kind = path.map_or(FileKind::Code, FileKind::of);
         let may_be_patch = path.is_some_and(may_be_patch);
-        let has_rare_marks = text.starts_with('+') || RARE_MARKS.is_match(&text);
-        Self { kind, file_kind, may_be_patch, text, line, has_end, has_rare_marks }
+        Self { kind, file_kind, may_be_patch, text, line, has_end, rarities }
     }
 
     /// Whether it is code that is written to a file.
@@ -78,11 +93,11 @@ pub(super) fn check(
 ) -> Result<(), Problem> {
     let (is_code, is_edit, line) = (body.is_code(), body.kind == Kind::Edit, body.line);
     let of = format_args!("the body from line {line} on");
-    let may_have_fence = body.has_rare_marks && (is_code || body.kind == Kind::Run);
+    let may_have_fence = body.rarities.has_marks && (is_code || body.kind == Kind::Run);
     if may_have_fence && !body.unfence(warnings)? {
         warnings.extend(fence::warn_kept(&body.text, body.line, ""));
     }
-    let has_pairs = body.has_rare_marks && pairs::are_in(&body.text);
+    let has_pairs = body.rarities.has_marks && pairs::are_in(&body.text);
     let is_document = matches!(body.file_kind, FileKind::Code | FileKind::Document);
     if body.kind == Kind::Create && is_document && has_pairs && pairs::are_first_in(&body.text) {
         let phrase = "the body is pairs of SEARCH and REPLACE and not the content of the file: send all of the content, or the pairs with EDIT_FILE and no line numbers (or RUN_COMMAND, if the file is to contain such lines)";
@@ -94,15 +109,13 @@ pub(super) fn check(
     let first = u64::try_from(first).ok();
     if let Some(plain) = gutter::strip(&body.text, gutter::First::Is(first), &of, warnings)? {
         // A mark may have followed a line number.
-        (body.text, body.has_rare_marks) = (plain, true);
-    } else {
-        warnings.extend(gutter::warn_kept(&body.text, first, &of));
+        (body.text, body.rarities.has_marks) = (plain, true);
     }
     let text = &body.text;
     if !body.may_be_patch {
         diff::refuse_diff(text, &of)?;
     }
-    if !body.has_rare_marks {
+    if !body.rarities.has_marks {
         return Ok(());
     }
     if has_pairs && is_edit {
@@ -132,13 +145,13 @@ pub(super) fn read_pairs(
     if !pairs::are_in(&body.text) {
         let diff = "the body is a diff, which is not an edit: send the lines that are to be replaced and those for them as a pair, without signs before them";
         let is_diff = diff::is_diff(fence::inside(&body.text));
-        let missing =
-            Problem::new(Mistake::AttributeMissing, "the attribute start_line is missing");
-        return Err(match pairs::resembling(&body.text, body.line) {
-            Some(resembling) => resembling,
-            None if is_diff => Problem::new(Mistake::Diff, diff),
-            None => missing,
-        });
+        if is_diff {
+            return Err(Problem::new(Mistake::Diff, diff));
+        }
+        let markers = pairs::MARKERS;
+        let phrase =
+            format!("the attribute start_line is missing, and the body has no pair: {markers}");
+        return Err(Problem::new(Mistake::AttributeMissing, phrase));
     }
     let (is_code, line) = (body.is_code(), body.line);
     if is_code {

@@ -79,6 +79,9 @@ impl Parser<'_> {
             Some(word) => self.end_by_word(found, body_at, word)?,
             None => self.end_without_word(found, body_at)?,
         };
+        if self.signs.tags(body_at..end.closing.start).is_empty() {
+            return Some(end);
+        }
         let body = self.text.get(body_at..end.closing.start).unwrap_or_default();
         let word = found.word.as_deref();
         let Some(at) = closing_before_opening(body, token.command(), word) else {
@@ -86,7 +89,7 @@ impl Parser<'_> {
         };
         let (line, shown) = (self.line_number_at(body_at + at), self.quoted_line(body_at + at));
         let why = format!("on line {line} `{shown}` closes it and opens another block");
-        self.refuse_unclear_end(token, &why, word.is_some());
+        self.refuse_unclear_end(token, &why);
         None
     }
 
@@ -109,9 +112,32 @@ impl Parser<'_> {
         let is_one = |found: &Token| {
             matches!(found.kind, TokenKind::Open | TokenKind::Close { by_word: false })
         };
-        let next = tags_of(self.text, token, from..self.text.len(), is_plain).find(is_one);
+        let region = from..self.text.len();
+        let next = if is_plain {
+            self.plain_tags(token, region).find(is_one)
+        } else {
+            tags_of(self.text, token, region).find(is_one)
+        };
         self.next_tag_cache.insert(key, (from, next));
         next
+    }
+
+    /// The undecorated tags of a command in a region that begins at the start of a line.
+    fn plain_tags(&self, token: &Token, region: Range<usize>) -> impl Iterator<Item = Token> {
+        let (text, command, mut next) = (self.text, token.command, region.start);
+        let is_same =
+            move |found: &Token| found.command == command && found.alone && found.is_plain();
+        let name = token.command().name;
+        self.signs.tags(region).iter().filter_map(move |at| {
+            let inside = text[at + 1..].strip_prefix('/').unwrap_or(&text[at + 1..]);
+            if *at < next || !inside.starts_with(name) {
+                return None;
+            }
+            let begin = memrchr(b'\n', &text.as_bytes()[next..*at]).map_or(next, |n| next + n + 1);
+            let end = line_end(text, *at);
+            next = end + 1;
+            lexer::lex(text, begin, end).filter(is_same)
+        })
     }
 
     /// Like `next_without_word`, for a block with an end word.
@@ -163,7 +189,7 @@ impl Parser<'_> {
         let token = &found.token;
         let next = self.next_without_word(token, body_at, token.is_plain());
         if let Some(end) = next.filter(Token::closes) {
-            return self.end_unless_ambiguous(token, body_at, &end, false);
+            return self.end_unless_ambiguous(token, body_at, &end);
         }
         let command = token.command();
         // A nested block of the same kind, with its own closing tag or end word, may be part of the body.
@@ -175,30 +201,23 @@ impl Parser<'_> {
         let closing = next.and_then(&mut behind).filter(Token::closes);
         let is_nest = closing
             .is_some_and(|closing| has_word || behind(closing).is_some_and(|tag| tag.closes()));
-        if let Some(next) = next.filter(|_| is_nest) {
-            let (line, name) = (self.line_number_at(next.line), command.name);
-            let end = if has_word { "ends by a word" } else { "more than one closing tag follows" };
-            let why = format!("on line {line} another {name} opens within it, and {end}");
-            self.refuse_unclear_end(token, &why, false);
-            return None;
-        }
         let region_end = next.map_or(self.text.len(), |next| next.line);
-        if let Some(end) = self.repaired_end(token, body_at, region_end) {
+        if !is_nest && let Some(end) = self.repaired_end(token, body_at, region_end) {
             return Some(end);
         }
-        let wrong = self.near_miss_closing(token, body_at, region_end);
-        let Some(next) = next.filter(|_| !has_word) else {
+        let wrong = self.near_miss_closing(body_at, region_end);
+        let Some(next) = next.filter(|_| is_nest || !has_word) else {
             self.refuse_unclosed(found, &wrong);
             return None;
         };
         let line = self.line_number_at(next.line);
-        // The next block of its kind may be in the body of another block.
-        if let Some(other) = self.opens_within(body_at, region_end) {
-            let other = self.line_number_at(other);
+        // The next block of its kind may also be in the body of another block.
+        if is_nest || self.opens_within(body_at, region_end) {
             let why = format!(
-                "it is not closed before line {line}, where the next of its kind opens, and on line {other} another block opens in between{wrong}"
+                "it is not closed before line {line}, where another {} opens, which may belong to a body{wrong}",
+                command.name
             );
-            self.refuse_unclear_end(token, &why, false);
+            self.refuse_unclear_end(token, &why);
             return None;
         }
         let (number, shown) = (self.line_number_at(token.line), self.quoted_line(token.at));
@@ -232,13 +251,13 @@ impl Parser<'_> {
                 "end=\"{}\" cannot close a block: use 1 to 64 letters, digits, - and _",
                 brief(word)
             );
-            self.refuse_unclear_end(token, &why, false);
+            self.refuse_unclear_end(token, &why);
             return None;
         }
         let plain =
             self.next_with_word(token, word, body_at, token.is_plain()).filter(Token::closes);
         let Some(end) = plain.or_else(|| self.next_with_word(token, word, body_at, false)) else {
-            let wrong = self.near_miss_closing(token, body_at, self.text.len());
+            let wrong = self.near_miss_closing(body_at, self.text.len());
             self.refuse_unclosed(
                 found,
                 &format!("{wrong}: [/{} end=\"{word}\"] closes it", command.name),
@@ -249,15 +268,15 @@ impl Parser<'_> {
         let next = self.next_with_word(token, word, self.next_line(end.at), false);
         if !end.closes() {
             let why = format!("on line {line} `{shown}` opens another of that word within it");
-            self.refuse_unclear_end(token, &why, true);
+            self.refuse_unclear_end(token, &why);
         } else if next.is_some_and(|next| next.closes()) {
             let why = format!("after `{shown}` on line {line} there is a second one");
             match self.first_item_of(token) {
-                Some(first) => self.refuse_from_first(first, &why, true),
-                None => self.refuse_unclear_end(token, &why, true),
+                Some(first) => self.refuse_from_first(first, &why),
+                None => self.refuse_unclear_end(token, &why),
             }
         } else {
-            return self.end_unless_ambiguous(token, body_at, &end, true);
+            return self.end_unless_ambiguous(token, body_at, &end);
         }
         None
     }
@@ -268,18 +287,15 @@ impl Parser<'_> {
         token: &Token,
         body_at: usize,
         end: &Token,
-        has_word: bool,
     ) -> Option<BlockEnd> {
-        let (what, doubt) = if self.is_of_a_fence(end, body_at) {
-            ("the fence behind ", "may be the end of one in the body")
-        } else if end.decoration.exceeds(token.decoration) {
-            ("", "has decoration that the opening one lacks")
-        } else {
+        if !self.is_of_a_fence(end, body_at) && !end.decoration.exceeds(token.decoration) {
             return Some(self.end_at(end));
-        };
+        }
         let (line, shown) = (self.line_number_at(end.line), self.quoted_line(end.at));
-        let why = format!("{what}the closing tag on line {line}, `{shown}`, {doubt}");
-        self.refuse_unclear_end(token, &why, has_word);
+        let why = format!(
+            "the closing tag on line {line}, `{shown}`, has decoration that the opening one lacks"
+        );
+        self.refuse_unclear_end(token, &why);
         None
     }
 
@@ -299,7 +315,7 @@ impl Parser<'_> {
     fn repaired_end(&self, token: &Token, from: usize, to: usize) -> Option<BlockEnd> {
         let closing = token.command().closing?;
         let is_closing = |found: &Token| found.kind == TokenKind::Close { by_word: false };
-        let mut decorated = tags_of(self.text, token, from..to, false).filter(is_closing);
+        let mut decorated = tags_of(self.text, token, from..to).filter(is_closing);
         let one = decorated.next();
         if decorated.next().is_some() {
             return None;
@@ -354,39 +370,29 @@ impl Parser<'_> {
             || token().is_some_and(|token| token.kind == TokenKind::Open && token.is_plain())
     }
 
-    /// The line of the first tag in a region that opens a block with a body, or is a plain [REPLY …] line.
-    fn opens_within(&self, from: usize, to: usize) -> Option<usize> {
+    /// Whether a tag in a region opens a block with a body, or is a plain [REPLY …] line.
+    fn opens_within(&self, from: usize, to: usize) -> bool {
         let is_opening = |token: &Token| {
             let begins = token.command().kind == Kind::Reply && token.is_plain();
             let has_body = token.command.is_some_and(|command| command.closing.is_some());
             token.opens() && (has_body || begins)
         };
-        lexer::tokens(self.text, from..to).find(is_opening).map(|token| token.line)
+        lexer::tokens(self.text, from..to).any(|token| is_opening(&token))
     }
 
-    /// A phrase about a near miss: the closing tag within a line, or another closing tag.
-    fn near_miss_closing(&mut self, token: &Token, from: usize, to: usize) -> String {
-        let region = &self.text.as_bytes()[from.min(to)..to];
-        let own = memmem::find(
-            region,
-            token.command().closing.unwrap_or_default().trim_end_matches(']').as_bytes(),
-        );
-        let any = || {
-            memmem::find_iter(region, "/").take(64).find(|at| {
-                let line = self.text[self.line_begin(from + at)..self.line_end(from + at)].trim();
-                line.len() < 64
-                    && line.starts_with(['[', '<', '{', '('])
-                    && line.ends_with([']', '>', '}', ')'])
-            })
-        };
-        let Some(at) = own.or_else(any).map(|at| from + at) else { return String::new() };
-        let (line, shown) = (self.line_number_at(at), self.quoted_line(at));
-        format!(", and `{shown}` on line {line} does not close it")
+    /// A phrase about a near miss: the first closing tag in a region that does not close the block.
+    fn near_miss_closing(&mut self, from: usize, to: usize) -> String {
+        let closes = |at: &&usize| self.text[**at..].starts_with("[/");
+        let first = self.signs.tags(from..to).iter().find(closes).copied();
+        first.map_or(String::new(), |at| {
+            let (line, shown) = (self.line_number_at(at), self.quoted_line(at));
+            format!(", and `{shown}` on line {line} does not close it")
+        })
     }
 
     /// Refuses a block whose end would be a guess, and everything after it.
-    pub(super) fn refuse_unclear_end(&mut self, token: &Token, why: &str, has_word: bool) {
-        let how = advise_closing(token.command(), has_word);
+    pub(super) fn refuse_unclear_end(&mut self, token: &Token, why: &str) {
+        let how = advise_closing(token.command());
         let (number, shown) = (self.line_number_at(token.line), self.quoted_line(token.at));
         let text = format!(
             "Line {number}: where `{shown}` ends is not clear: {why}. So neither it nor anything after it was carried out. Send it again from there; {how}"
@@ -402,8 +408,8 @@ impl Parser<'_> {
         self.drop_items();
         self.add_body(0..stray.end);
         let text = format!(
-            "Line {line}: `{shown}` may end thoughts whose beginning is missing, or belong to the block on line {number}, so nothing was carried out. Send the commands again without thoughts; where a body is to contain such a line, {}",
-            advise_end_word(token.command())
+            "Line {line}: `{shown}` may end thoughts whose beginning is missing, or belong to the block on line {number}, so nothing was carried out. Send the commands again without thoughts; {}",
+            advise_closing(token.command())
         );
         let step = Step::refused(line, Mistake::ThoughtsUnopened, text);
         self.end_reply_with(step, stray.start, None);
@@ -480,32 +486,9 @@ pub(super) fn may_have_tag(text: &str, command: &TagCommand) -> bool {
 }
 
 /// The tags of a command in a region that begins at the start of a line. Each is alone on its line.
-fn tags_of(
-    text: &str,
-    token: &Token,
-    region: Range<usize>,
-    is_plain: bool,
-) -> impl Iterator<Item = Token> {
-    let (token, mut line) = (*token, region.start);
-    let finder = is_plain.then(|| memmem::Finder::new(token.command().name));
-    std::iter::from_fn(move || {
-        while line < region.end {
-            let mut begin = line;
-            if let Some(finder) = &finder {
-                let at = line + finder.find(&text.as_bytes()[line..region.end])?;
-                begin = memrchr(b'\n', &text.as_bytes()[line..at]).map_or(line, |n| line + n + 1);
-            }
-            let end = line_end(text, begin);
-            line = end + 1;
-            let found = lexer::lex(text, begin, end).filter(|found| {
-                found.command == token.command && found.alone && (!is_plain || found.is_plain())
-            });
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
-    })
+fn tags_of(text: &str, token: &Token, region: Range<usize>) -> impl Iterator<Item = Token> {
+    let command = token.command;
+    lexer::tokens(text, region).filter(move |found| found.command == command && found.alone)
 }
 
 /// Whether a fence is open at the end of a body, so that a fence after the closing tag may belong to it.
@@ -582,29 +565,15 @@ pub(super) fn closing_tag(command: &TagCommand, word: Option<&str>) -> String {
     }
 }
 
-/// How to end a block whose body contains its closing tag.
-pub(super) fn advise_closing(command: &TagCommand, has_word: bool) -> String {
+/// How to end a block.
+pub(super) fn advise_closing(command: &TagCommand) -> String {
     let (name, closing) = (command.name, command.closing.unwrap_or_default());
-    if has_word {
-        return format!(
-            "choose a word for end=\"…\" that the body does not contain, and put [/{name} end=\"…\"] with it behind the body once, and no other closing tag"
-        );
-    }
-    format!(
-        "close it with {closing} alone on a line; where the body is to contain such a line, {}",
-        advise_end_word(command)
-    )
-}
-
-/// How to end a block by an end word.
-pub(super) fn advise_end_word(command: &TagCommand) -> String {
-    let name = command.name;
     let path = match command.kind {
         Kind::Create | Kind::Edit => " path=\"…\"",
         _ => "",
     };
     format!(
-        "end the block by a word of your own, as in [{name}{path} end=\"EOF1\"] and [/{name} end=\"EOF1\"]"
+        "close it with {closing} alone on a line; where the body is to contain such a line, end the block by a word that the body does not contain, as in [{name}{path} end=\"EOF1\"] and [/{name} end=\"EOF1\"]"
     )
 }
 

@@ -23,36 +23,17 @@ impl Decoration {
     pub(super) const QUOTED: Self = Self(1 << 4);
     pub(super) const ESCAPES: Self = Self(1 << 5);
     pub(super) const CASE: Self = Self(1 << 6);
-    pub(super) const INVISIBLE: Self = Self(1 << 7);
-    pub(super) const SPACES: Self = Self(1 << 8);
-    pub(super) const QUOTES: Self = Self(1 << 9);
-    pub(super) const ENTITIES: Self = Self(1 << 10);
-    pub(super) const GLUED: Self = Self(1 << 11);
+    /// Other quotes or spaces, entities, and what cannot be seen.
+    pub(super) const SIGNS: Self = Self(1 << 7);
+    pub(super) const GLUED: Self = Self(1 << 8);
     /// Struck out: the model took the tag back.
-    pub(super) const STRUCK: Self = Self(1 << 12);
-    pub(super) const FENCE: Self = Self(1 << 13);
+    pub(super) const STRUCK: Self = Self(1 << 9);
+    pub(super) const FENCE: Self = Self(1 << 10);
     /// Marks of list items and headings.
     pub(super) const ITEM: Self = Self(Self::HEADING.0 | Self::BULLET.0 | Self::NUMBER.0);
     /// Decoration that encloses a tag and so also follows it.
     const ENCLOSING: Self = Self(Self::EMPHASIS.0 | Self::STRUCK.0 | Self::FENCE.0);
     const OF_LINE: Self = Self(Self::ITEM.0 | Self::EMPHASIS.0 | Self::QUOTED.0 | Self::STRUCK.0);
-
-    const PHRASES: [(Self, &str); 14] = [
-        (Self::EMPHASIS, "bold or code formatting around it"),
-        (Self::HEADING, "a heading's #"),
-        (Self::BULLET, "a list bullet"),
-        (Self::NUMBER, "a list number"),
-        (Self::QUOTED, "a quotation's >"),
-        (Self::ESCAPES, "escaped characters"),
-        (Self::CASE, "letters in the wrong case"),
-        (Self::INVISIBLE, "invisible characters"),
-        (Self::SPACES, "unusual spaces or commas"),
-        (Self::QUOTES, "values not in straight double quotes"),
-        (Self::ENTITIES, "HTML entities"),
-        (Self::GLUED, "text before it on its line"),
-        (Self::STRUCK, "strikethrough"),
-        (Self::FENCE, "a fence on its line"),
-    ];
 
     pub(super) fn add(&mut self, other: Self) {
         self.0 |= other.0;
@@ -69,12 +50,6 @@ impl Decoration {
     /// Whether the line has decoration that `other` lacks.
     pub(super) fn exceeds(self, other: Self) -> bool {
         self.0 & Self::OF_LINE.0 & !other.0 != 0
-    }
-
-    /// The repairs as a list of phrases.
-    pub(super) fn phrases(self) -> String {
-        let found = Self::PHRASES.iter().filter(|(one, _)| self.has(*one)).map(|(_, words)| *words);
-        found.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -238,7 +213,7 @@ pub(super) fn lex(text: &str, line: usize, end: usize) -> Option<Token> {
         token.alone &= is_single_tag(tail);
     }
     if tail.len() < behind.trim_end().len() && token.is_plain() {
-        token.decoration.add(Decoration::INVISIBLE);
+        token.decoration.add(Decoration::SIGNS);
     }
     Some(token)
 }
@@ -248,7 +223,7 @@ fn closing(token: &mut Token, tail: &str) -> Option<TokenKind> {
     let blank = |c: char| c.is_whitespace() || is_zero_width(c) || c == '\\';
     if let Some(inner) = tail.strip_suffix(']').filter(|inner| inner.chars().all(blank)) {
         if !inner.is_empty() {
-            token.decoration.add(Decoration::SPACES);
+            token.decoration.add(Decoration::SIGNS);
         }
         return Some(TokenKind::Close { by_word: false });
     }
@@ -269,7 +244,7 @@ pub(super) fn leading_decoration(line: &str) -> Option<LeadingDecoration> {
         let blank = rest.trim_start();
         rest = blank.trim_start_matches(is_zero_width);
         if rest.len() < blank.len() {
-            decoration.add(Decoration::INVISIBLE);
+            decoration.add(Decoration::SIGNS);
             continue;
         }
         let length = line.len() - rest.len();
@@ -277,7 +252,8 @@ pub(super) fn leading_decoration(line: &str) -> Option<LeadingDecoration> {
             return None;
         }
         let lead = LeadingDecoration { length, quote, decoration };
-        let Some(c) = rest.chars().next() else { return Some(lead) };
+        let decorates = |c: &char| !c.is_ascii_alphabetic() && *c != '[';
+        let Some(c) = rest.chars().next().filter(decorates) else { return Some(lead) };
         let run = rest.len() - rest.trim_start_matches(c).len();
         let after = rest[run..].chars().next();
         let ends = after.is_none_or(|c| {
@@ -357,9 +333,9 @@ pub(super) fn read_name(inside: &str) -> Option<TagName> {
         match c {
             '/' if word.is_empty() && !closes => closes = true,
             '\\' => decoration.add(Decoration::ESCAPES),
-            c if is_zero_width(c) => decoration.add(Decoration::INVISIBLE),
+            c if is_zero_width(c) => decoration.add(Decoration::SIGNS),
             c if c.is_whitespace() && c != '\n' && word.is_empty() => {
-                decoration.add(Decoration::SPACES);
+                decoration.add(Decoration::SIGNS);
             }
             c if c.is_ascii_alphabetic() || matches!(c, '_' | '-') => {
                 upper &= !c.is_ascii_lowercase();
@@ -582,6 +558,7 @@ fn unquoted(text: &str) -> impl Iterator<Item = (usize, u8)> {
 fn is_single_tag(tail: &str) -> bool {
     match end_of_tag(tail) {
         Some(end) if end < tail.len() => false,
+        Some(_) if !tail.contains("[/") => true,
         Some(_) => !unquoted(tail).any(|(at, byte)| byte == b'/' && tail[..at].ends_with('[')),
         // With an unpaired quote, it is unclear what is quoted.
         None => tail.ends_with(']') && !tail.contains("[/"),

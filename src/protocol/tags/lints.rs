@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use memchr::{memchr, memchr_iter, memchr2, memchr3_iter, memmem, memrchr};
+use memchr::{memchr_iter, memchr2, memchr3_iter, memmem, memrchr};
 use regex::Regex;
 use serde::Deserialize;
 
@@ -27,8 +27,6 @@ struct PageWords {
     #[serde(deserialize_with = "pattern")]
     citation: Regex,
     strange: Vec<(char, char)>,
-    #[serde(deserialize_with = "pattern")]
-    dash: Regex,
 }
 
 static PAGE: LazyLock<PageWords> =
@@ -37,16 +35,13 @@ static PAGE: LazyLock<PageWords> =
 /// A lint: its code, and a function that returns a message if it applies.
 type Lint = (WarningKind, fn(&Body) -> Option<String>);
 
-/// Lints for every body with rare marks.
-const OF_RARE_MARKS: [Lint; 2] =
+/// Lints for every body.
+const OF_ALL: [Lint; 2] =
     [(WarningKind::OwnClosingInBody, own_closing_tag), (WarningKind::CitationMark, citation)];
 
 /// Lints for bodies that are written to a file or executed.
-const OF_CODE: [Lint; 6] = [
+const OF_CODE: [Lint; 3] = [
     (WarningKind::StrangeCharacters, strange_characters),
-    (WarningKind::StrangeCharacters, dash),
-    (WarningKind::SignsKept, quotation_signs),
-    (WarningKind::NumbersKept, numbers_above),
     (WarningKind::PageFurniture, page_furniture),
     (WarningKind::EntitiesOnly, entities),
 ];
@@ -54,8 +49,7 @@ const OF_CODE: [Lint; 6] = [
 /// Runs all lints that apply to a body.
 pub(super) fn run(body: &Body, warnings: &mut Vec<Warning>) {
     let is_said = matches!(body.kind, Kind::Message | Kind::Done);
-    let of_rare_marks = OF_RARE_MARKS.iter().filter(|_| body.has_rare_marks);
-    for (sort, lint) in of_rare_marks.chain(OF_CODE.iter().filter(|_| !is_said)) {
+    for (sort, lint) in OF_ALL.iter().chain(OF_CODE.iter().filter(|_| !is_said)) {
         warnings.extend(lint(body).map(|text| Warning::new(*sort, text)));
     }
 }
@@ -74,10 +68,6 @@ impl Body {
 
     fn is_prose(&self) -> bool {
         !matches!(self.file_kind, FileKind::Code | FileKind::Patch)
-    }
-
-    fn is_new_code(&self) -> bool {
-        self.kind == Kind::Create && self.is_code()
     }
 }
 
@@ -139,7 +129,7 @@ pub fn is_button(word: &str) -> bool {
 
 /// Finds a line that begins or ends with the block's own closing tag, with other text on it.
 fn own_closing_tag(body: &Body) -> Option<String> {
-    if body.has_end {
+    if body.has_end || !body.rarities.has_tag {
         return None;
     }
     let closing = COMMANDS.iter().find(|command| command.kind == body.kind)?.closing?;
@@ -161,7 +151,7 @@ fn own_closing_tag(body: &Body) -> Option<String> {
 
 /// Finds a citation mark of a chat: `【5:0†source】`, `:contentReference[oaicite:0]`.
 fn citation(body: &Body) -> Option<String> {
-    let found = PAGE.citation.find(&body.text)?;
+    let found = body.rarities.has_marks.then(|| PAGE.citation.find(&body.text)).flatten()?;
     let (line, shown) = (body.line_number_at(found.start()), brief(found.as_str()));
     Some(format!("line {line} contains a citation mark of the chat ({shown}); it was kept"))
 }
@@ -171,9 +161,16 @@ fn citation(body: &Body) -> Option<String> {
 fn strange_characters(body: &Body) -> Option<String> {
     /// The most characters that are named.
     const MOST: usize = 16;
+    if !body.rarities.has_strange {
+        return None;
+    }
     let is_own = |c: char| body.is_prose() && PAGE.typography.contains(c);
-    let mut found = strange(&body.text);
-    found.retain(|(_, c)| !is_own(*c));
+    let mut first: BTreeMap<char, usize> = BTreeMap::new();
+    for (at, c) in strange(&body.text).filter(|(_, c)| !is_own(*c)) {
+        first.entry(c).and_modify(|known| *known = at.min(*known)).or_insert(at);
+    }
+    let mut found: Vec<(usize, char)> = first.into_iter().map(|(c, at)| (at, c)).collect();
+    found.sort_unstable();
     let line = body.line_number_at(found.first()?.0);
     let names = found.iter().take(MOST).map(|(_, c)| format!("U+{:04X}", u32::from(*c)));
     let names = names.collect::<Vec<_>>().join(", ");
@@ -182,68 +179,23 @@ fn strange_characters(body: &Body) -> Option<String> {
     ))
 }
 
-/// Finds a dash in a command where an option has one or two hyphens: `ls —all`.
-fn dash(body: &Body) -> Option<String> {
-    memchr(0xe2, body.text.as_bytes()).filter(|_| body.kind == Kind::Run)?;
-    let found = PAGE.dash.find(&body.text)?;
-    let c = found.as_str().trim_start_matches([' ', '\t']).chars().next()?;
-    Some(format!(
-        "line {} contains U+{:04X} ({c}) where an option begins with - or --; it was kept as it is",
-        body.line_number_at(found.start()),
-        u32::from(c)
-    ))
-}
-
-/// The strange characters of a text, each with the offset of its first occurrence, in order.
-fn strange(text: &str) -> Vec<(usize, char)> {
+/// The strange characters of a text with their offsets, in no order.
+pub(super) fn strange(text: &str) -> impl Iterator<Item = (usize, char)> {
     let bytes = text.as_bytes();
-    let mut first: BTreeMap<char, usize> = BTreeMap::new();
-    let mut add = |at: usize| {
-        let Some(c) = text[at..].chars().next() else { return };
-        let is_one = match c {
-            // A carriage return counts only within a line.
-            '\r' => bytes.get(at + 1).is_some_and(|next| *next != b'\n'),
-            c => PAGE.strange.iter().any(|(first, last)| (*first..=*last).contains(&c)),
-        };
-        if is_one {
-            first.entry(c).and_modify(|known| *known = at.min(*known)).or_insert(at);
+    let wide = if text.is_ascii() { &[] } else { bytes };
+    let character = |at: usize| Some((at, text[at..].chars().next()?));
+    let is_strange = |(at, c): &(usize, char)| match c {
+        // A carriage return counts only within a line.
+        '\r' => bytes.get(at + 1).is_some_and(|next| *next != b'\n'),
+        c => {
+            let before = PAGE.strange.partition_point(|(first, _)| first <= c);
+            PAGE.strange[..before].last().is_some_and(|(_, last)| c <= last)
         }
     };
     // The first bytes of all of them.
-    memchr3_iter(8, 11, 27, bytes).for_each(&mut add);
-    memchr_iter(b'\r', bytes).for_each(&mut add);
-    if !text.is_ascii() {
-        memchr3_iter(0xc2, 0xe2, 0xef, bytes).for_each(&mut add);
-        memchr3_iter(0xe1, 0xe3, 0xf3, bytes).for_each(&mut add);
-    }
-    let mut found: Vec<(usize, char)> = first.into_iter().map(|(c, at)| (at, c)).collect();
-    found.sort_unstable();
-    found
-}
-
-/// Warns if each line of code begins with a quotation mark (`>`).
-fn quotation_signs(body: &Body) -> Option<String> {
-    let is_sign = |line: &str| line == ">" || line.starts_with("> ");
-    let begins = body.is_new_code() && body.text.trim_start().starts_with('>');
-    (begins && filled(&body.text).all(is_sign)).then(|| {
-        let line = body.line;
-        format!("each line of the body from line {line} on begins with >, as in a quotation; it was kept as it is")
-    })
-}
-
-/// Finds a block of line numbers above the code, copied from a page that shows them beside it.
-fn numbers_above(body: &Body) -> Option<String> {
-    if !body.is_new_code() {
-        return None;
-    }
-    let lines = (1u64..).zip(body.text.lines());
-    let count = lines.take_while(|(n, line)| line.trim().parse() == Ok(*n)).count();
-    (count > 1 && filled(&body.text).count() > count).then(|| {
-        format!(
-            "the body from line {} on begins with the numbers from 1 to {count}, each on a line, as a page has them beside its code; they were kept",
-            body.line
-        )
-    })
+    let starts = memchr3_iter(8, 11, 27, bytes).chain(memchr_iter(b'\r', bytes));
+    let wide = memchr3_iter(0xc2, 0xe2, 0xef, wide).chain(memchr3_iter(0xe1, 0xe3, 0xf3, wide));
+    starts.chain(wide).filter_map(character).filter(is_strange)
 }
 
 /// Finds a button or label of the chat page in the first lines, or a notice in the first lines or the last one.
@@ -262,13 +214,16 @@ fn page_furniture(body: &Body) -> Option<String> {
         })
     };
     let is_notice = |word: &str| PAGE.notices.iter().any(|known| known.eq_ignore_ascii_case(word));
+    // All labels begin with a letter, and none is longer.
+    let is_short = |word: &str| {
+        word.len() <= 32 && word.starts_with(|first: char| first.is_ascii_alphabetic())
+    };
     let mut next = 0;
     let furniture = text.split('\n').take(3).find_map(|line| {
         let (at, word) = (next, line.trim());
         next += line.len() + 1;
-        // Longer lines are no labels.
         let is_one =
-            word.len() <= 32 && (is_button(word) || is_notice(word) || at == 0 && is_label(word));
+            is_short(word) && (is_button(word) || is_notice(word) || at == 0 && is_label(word));
         is_one.then_some(at)
     });
     let at = furniture.or_else(|| is_notice(text[last..].trim()).then_some(last))?;

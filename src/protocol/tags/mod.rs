@@ -15,8 +15,8 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `lexer` turns a line into a token, `attributes` reads what is in a tag, and `parser` makes blocks of
-//! the lines: `ends` finds where they end, `spans` skips what is in reasoning and in elements (`reasoning` knows their
+//! `signs` finds where a tag may begin, `lexer` turns a line into a token, `attributes` reads what is in a tag, and `parser`
+//! makes blocks of the lines: `ends` finds where they end, `spans` skips what is in reasoning and in elements (`reasoning` knows their
 //! markers), `recovery` reports what is no block in order (`pasted` knows the outbox). `block` makes the step of a
 //! block: `body` checks its body, `paths` its paths, `pairs` reads that of an edit by search, and `lints` warns. Commands
 //! and their attributes are a table, `catalogue`. `print` writes what came of them. Words and patterns are in `data/`.
@@ -35,6 +35,7 @@ mod paths;
 mod print;
 mod reasoning;
 mod recovery;
+mod signs;
 mod spans;
 
 pub use catalogue::name;

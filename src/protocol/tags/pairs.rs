@@ -17,7 +17,7 @@ use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{Mistake, Replacement, Warning, WarningKind};
 
 /// How to write the markers, for error messages.
-const MARKERS: &str = "the markers of a pair are <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, in capitals, at the start of their line, with as many signs in each and nothing else on the line (if they arrive otherwise, send the block in a fence)";
+pub(super) const MARKERS: &str = "the markers of a pair are <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, in capitals, at the start of their line, with as many signs in each and nothing else on the line (if they arrive otherwise, send the block in a fence)";
 
 /// The number of signs in the protocol's markers, and the numbers that are accepted.
 const USUAL: usize = 7;
@@ -52,12 +52,7 @@ impl PairMarker {
     /// A warning if a marker line is not in its correct form.
     fn repaired(self, line: &str, number: usize) -> Option<Warning> {
         let meant = Self(self.0, self.1.max(USUAL)).canonical();
-        let hidden = if line.contains(is_zero_width) {
-            " (without the invisible characters on it)"
-        } else {
-            ""
-        };
-        let text = || format!("line {number} `{}` was read as {meant}{hidden}", brief(line.trim()));
+        let text = || format!("line {number} `{}` was read as {meant}", brief(line.trim()));
         (line.trim_end() != meant).then(|| Warning::new(WarningKind::TagRepaired, text()))
     }
 }
@@ -113,23 +108,18 @@ pub(super) fn read(
             if is_between(line) {
                 continue;
             }
-            let hint =
-                if resembled(line).is_some() { format!(": {MARKERS}") } else { String::new() };
-            return Err(fault(format!(
-                "line {begin} `{}` is outside of <<<<<<< SEARCH and >>>>>>> REPLACE{hint}",
-                brief(line.trim())
-            )));
+            let shown = brief(line.trim());
+            return Err(fault(format!("line {begin} `{shown}` is outside of a pair: {MARKERS}")));
         };
         repaired = repaired.or_else(|| marker.repaired(line, begin));
         let [divider, end] = [PairMarker('=', signs), PairMarker('>', signs)];
         let mut old = String::new();
         let mut new = None;
-        let mut hint = String::new();
         let fault = |what: &str| fault(format!("the pair that begins on line {begin} {what}"));
         loop {
             let Some((number, line)) = lines.next() else {
                 let missing = if new.is_some() { end } else { divider }.canonical();
-                return Err(fault(&format!("has no line {missing}{hint}")));
+                return Err(fault(&format!("has no line {missing}: {MARKERS}")));
             };
             let found = PairMarker::read_visible(line);
             if found == Some(divider) && new.is_some() {
@@ -142,23 +132,16 @@ pub(super) fn read(
                 new = Some(String::new());
                 repaired = repaired.or_else(|| divider.repaired(line, number));
             } else if found == Some(marker) {
-                let end = end.canonical();
-                return Err(fault(&format!(
-                    "does not end before the next one: it ends with {end}{hint}"
-                )));
+                return Err(fault(&format!("does not end before the next one: {MARKERS}")));
             } else if found == Some(end) {
                 repaired = repaired.or_else(|| end.repaired(line, number));
                 break;
             } else {
-                if hint.is_empty() && resembled(line).is_some() {
-                    let shown = brief(line.trim());
-                    hint = format!(", and line {number} `{shown}` is none: {MARKERS}");
-                }
                 new.as_mut().unwrap_or(&mut old).push_str(line);
             }
         }
         let Some(new) = new else {
-            return Err(fault(&format!("has no line {}{hint}", divider.canonical())));
+            return Err(fault(&format!("has no line {}: {MARKERS}", divider.canonical())));
         };
         if old.is_empty() {
             return Err(fault(
@@ -169,46 +152,6 @@ pub(super) fn read(
     }
     warnings.extend(repaired);
     Ok(pairs)
-}
-
-/// The fault of a body without pairs in which a line resembles the beginning of one.
-pub(super) fn resembling(body: &str, first: usize) -> Option<Problem> {
-    let (number, line) =
-        (first..).zip(body.lines()).find(|(_, line)| resembled(line) == Some('<'))?;
-    let inner = line.trim_start_matches([' ', '\t']);
-    let why = if inner.len() < line.len() && is_beginning(inner) {
-        "is indented: markers begin at the start of their line, and the lines between them are as they are in the file".to_owned()
-    } else if line.contains(['&', '\\', '«']) {
-        format!(
-            "begins no pair: {MARKERS}; its signs arrived as entities, as « or with \\ before them: send the block in a fence (```), so that they stay as they are"
-        )
-    } else {
-        format!("begins no pair: {MARKERS}")
-    };
-    let phrase = format!("line {number} `{}` {why}", brief(line.trim()));
-    Some(Problem::new(Mistake::SearchPairs, phrase))
-}
-
-/// The sign of the marker that a line resembles: indented, decorated, escaped, misspelt, or with another number of
-/// signs.
-fn resembled(line: &str) -> Option<char> {
-    /// The longest marker.
-    const LONGEST: usize = 120;
-    const WORDS: [&str; 8] =
-        ["search", "find", "original", "old", "replace", "updated", "new", "head"];
-    let is_decoration = |c: char| is_zero_width(c) || c.is_whitespace() || "*-+`\\_•".contains(c);
-    let line = line.trim_matches(is_decoration);
-    if line.len() > LONGEST || !line.starts_with(['<', '=', '>', '&', '«', '»']) {
-        return None;
-    }
-    let plain = line.replace("&lt;", "<").replace("&gt;", ">").replace('«', "<<");
-    let plain = plain.replace('»', ">>").replace('\\', "");
-    let sign = plain.chars().next().filter(|sign| word_of(*sign).is_some())?;
-    let rest = plain.trim_start_matches(sign);
-    let word = rest.trim_start().to_ascii_lowercase();
-    let word = word.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    let is_known = if sign == '=' { rest.is_empty() } else { WORDS.contains(&word) };
-    (plain.len() - rest.len() >= 3 && is_known).then_some(sign)
 }
 
 /// Removes the indentation that a body in pairs shares with its tag. `tag` is the line of the opening tag, `first` the
@@ -269,15 +212,18 @@ mod tests {
             ("<<<<<<< SEARCH\na\n", "has no line ======="),
             ("<<<<<<< SEARCH\na\n=======\nb\n", "has no line >>>>>>> REPLACE"),
             ("<<<<<<< SEARCH\n=======\nb\n>>>>>>> REPLACE\n", "searches for nothing"),
-            ("hm\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", "line 2 `hm` is outside"),
+            (
+                "hm\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n",
+                "line 2 `hm` is outside of a pair: the markers",
+            ),
             ("<<<<<<< SEARCH\na\n<<<<<<< SEARCH\n", "does not end before the next one"),
             (
                 "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> replace\n",
-                "begins on line 2 has no line >>>>>>> REPLACE, and line 6 `>>>>>>> replace` is none",
+                "begins on line 2 has no line >>>>>>> REPLACE: the markers",
             ),
             (
                 "<<<<<<< SEARCH\na\n========\nb\n>>>>>>> REPLACE\n",
-                "has no line =======, and line 4 `========` is none: the markers of a pair are",
+                "has no line =======: the markers of a pair are",
             ),
         ] {
             let error = read(body, 2, &mut Vec::new()).unwrap_err().phrase;

@@ -5,19 +5,20 @@
 //! unknown, nothing after it becomes an item. The second pass turns each item into a step, which is final.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use memchr::{memchr_iter, memrchr};
 
 use super::attributes::{self, OpeningTag, brief};
 use super::block::{TagBlock, refused, tag_fault};
-use super::body;
+use super::body::{self, Rarities};
 use super::catalogue::TagCommand;
 use super::ends::{BlockEnd, TagIndex, closing_tag, may_have_tag};
 use super::lexer::{self, Decoration, Token, TokenKind};
 use super::lints;
 use super::reasoning::{self, MarkedLine, MarkerKind};
+use super::signs::Signs;
 use super::spans::OpenSpan;
 use crate::protocol::mistake::Problem;
 use crate::protocol::{
@@ -70,8 +71,14 @@ pub fn parse(text: &str) -> Reply {
 pub(in crate::protocol) fn blocks(text: &str, workspace: Option<&str>) -> Blocks {
     let lines = returns::with_line_feeds(text);
     let had_returns_only = matches!(lines, Cow::Owned(_));
-    let last_line_number = (0, 1);
-    let mut parser = Parser { text: &lines, workspace, last_line_number, ..Parser::default() };
+    let mut parser = Parser {
+        text: &lines,
+        workspace,
+        last_line_number: (0, 1),
+        signs: Signs::of(&lines),
+        rarities: Rarities::of(&lines),
+        ..Parser::default()
+    };
     parser.read();
     if had_returns_only && !parser.items.is_empty() {
         let text =
@@ -174,14 +181,14 @@ pub(super) struct Parser<'a> {
     pub(super) is_over: bool,
     pub(super) items: Vec<ReplyItem<'a>>,
     /// The commands of all items so far.
-    pub(super) seen_kinds: HashSet<Kind>,
+    pub(super) seen_kinds: BTreeSet<Kind>,
     /// The open spans, and for each key the offset of its last closing marker in the text.
     pub(super) spans: Vec<OpenSpan>,
     pub(super) last_ends: Option<HashMap<String, usize>>,
     /// Bodies and closed spans, in order and without overlap.
     bodies: Vec<Range<usize>>,
     /// By command, and whether decorated tags count: where the last search began, and the tag that it found.
-    pub(super) next_tag_cache: HashMap<(Kind, bool), (usize, Option<Token>)>,
+    pub(super) next_tag_cache: BTreeMap<(Kind, bool), (usize, Option<Token>)>,
     pub(super) index: Option<TagIndex>,
     /// The last offset whose line number was asked for, and that number.
     last_line_number: (usize, usize),
@@ -195,6 +202,8 @@ pub(super) struct Parser<'a> {
     pub(super) has_message: bool,
     /// Whether the reply contains a command that is not quoted.
     has_unquoted: bool,
+    pub(super) signs: Signs,
+    rarities: Rarities,
 }
 
 impl<'a> Parser<'a> {
@@ -356,7 +365,7 @@ impl<'a> Parser<'a> {
         if self.is_doubtful(token) {
             let why = "it follows an end marker that nothing opened";
             match token.command().closing {
-                Some(_) => self.refuse_unclear_end(token, why, false),
+                Some(_) => self.refuse_unclear_end(token, why),
                 None => self.report_lookalike(token, why),
             }
             return true;
@@ -393,7 +402,8 @@ impl<'a> Parser<'a> {
             } else {
                 // Text after the tag belongs to the body, too.
                 let body = token.name_end..end.closing.start;
-                let stray = || reasoning::find_stray_end(self.text, body.clone(), "");
+                let signs = self.signs.reasoning(body.clone());
+                let stray = || reasoning::find_stray_end(self.text, body.clone(), signs, "");
                 let stray = found.word.is_none().then(stray).flatten();
                 if let Some(stray) = &stray
                     && may_have_tag(&self.text[body], command)
@@ -582,7 +592,7 @@ impl<'a> Parser<'a> {
         let mut warnings = Vec::new();
         if !decoration.is_none() {
             let tag = canonical_tag(command, &values);
-            warnings.push(repair_warning(number, line, &tag, decoration));
+            warnings.push(repair_warning(number, line, &tag));
         }
         warnings.extend(more);
         let Some(closing) = command.closing else {
@@ -597,19 +607,29 @@ impl<'a> Parser<'a> {
                 let text = format!("`{shown}` after the tag on line {number} was ignored");
                 warnings.push(Warning::new(WarningKind::TextAfterTag, text));
             }
-            let body = String::new();
-            let block =
-                TagBlock { command, number, tag: line, values, body, body_line: number, warnings };
-            return block.step_in(self.workspace);
+            let (body, body_line, rarities) = (String::new(), number, Rarities::default());
+            return TagBlock {
+                command,
+                number,
+                tag: line,
+                values,
+                body,
+                body_line,
+                rarities,
+                warnings,
+            }
+            .step_in(self.workspace);
         };
         let first = inline.unwrap_or(after);
         if let Some(what) = ambiguity(&token, closing, first) {
             return malformed(&Problem::new(Mistake::TextAfterTag, what));
         }
         let (mut lines, mut quote, mut is_glued) = ("", token.quote, false);
+        let mut rarities = self.rarities;
         if let Some(end) = end {
             let body_at = self.next_line(token.at);
             lines = &self.text[body_at..end.closing.start];
+            rarities.has_tag = !self.signs.tags(body_at..end.closing.start).is_empty();
             quote = end.quote;
             is_glued = end.decoration.has(Decoration::GLUED);
             if !end.decoration.is_none() {
@@ -617,7 +637,7 @@ impl<'a> Parser<'a> {
                 let begin = self.line_begin(end.closing.start).max(body_at);
                 let shown = &self.text[begin..end.closing.end];
                 let meant = closing_tag(command, word.as_deref());
-                warnings.push(repair_warning(at, shown, &meant, end.decoration));
+                warnings.push(repair_warning(at, shown, &meant));
             }
         }
         let (first, told) = lints::behind_tag(command.kind, first, lines, number);
@@ -652,7 +672,10 @@ impl<'a> Parser<'a> {
         if command.kind == Kind::Create {
             warnings.extend(lints::indented(&body, lead, body_line));
         }
-        TagBlock { command, number, tag: line, values, body, body_line, warnings }
+        rarities.has_tag |= !first.is_empty();
+        // A mark may follow a sign of a quotation or the tag, and not a line feed.
+        rarities.has_marks |= token.quote > 0 || !first.is_empty();
+        TagBlock { command, number, tag: line, values, body, body_line, rarities, warnings }
             .step_in(self.workspace)
     }
 
@@ -693,9 +716,8 @@ fn inline_body<'t>(after: &'t str, closing: &str, token: &Token) -> Option<&'t s
 }
 
 /// The warning that a line was read as a certain tag.
-fn repair_warning(number: usize, line: &str, tag: &str, decoration: Decoration) -> Warning {
-    let line = brief(line.trim());
-    let text = format!("line {number} `{line}` was read as {tag} ({})", decoration.phrases());
+fn repair_warning(number: usize, line: &str, tag: &str) -> Warning {
+    let text = format!("line {number} `{}` was read as {tag}", brief(line.trim()));
     Warning::new(WarningKind::TagRepaired, text)
 }
 

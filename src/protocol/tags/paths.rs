@@ -159,9 +159,9 @@ fn refuse(letters: Option<&str>, sent: &str) -> Result<(), (Mistake, &'static st
 
 /// A path in lower case, with `/` as separator, without `_`, `-`, blanks and a leading `./`.
 fn letters(path: &str) -> String {
-    let mut letters = path.replace('\\', "/");
-    letters.make_ascii_lowercase();
-    letters.retain(|c| !matches!(c, '_' | '-' | ' '));
+    let mut letters = String::with_capacity(path.len());
+    let kept = path.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
+    letters.extend(kept.map(|c| if c == '\\' { '/' } else { c.to_ascii_lowercase() }));
     letters.drain(..letters.len() - letters.trim_start_matches("./").len());
     letters
 }

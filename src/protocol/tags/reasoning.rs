@@ -122,11 +122,11 @@ impl<'t> MarkedLine<'t> {
         let (lead, is_json, first_word, last_word) = (None, false, end, begin);
         let line =
             Self { text, begin, end, lead, markers: Vec::new(), is_json, first_word, last_word };
-        if let Some(marker) = section_marker(raw, begin) {
-            return Some(Self { markers: vec![marker], ..line });
-        }
         if !may_have_marker(raw) {
             return None;
+        }
+        if let Some(marker) = section_marker(raw, begin) {
+            return Some(Self { markers: vec![marker], ..line });
         }
         let (canonical, offsets) = canonical(raw);
         let mut markers = Vec::new();
@@ -292,20 +292,21 @@ fn is_json(line: &str) -> bool {
 /// A quick check whether a line may contain a marker. Most do not.
 fn may_have_marker(raw: &str) -> bool {
     let bytes = raw.as_bytes();
-    memchr3(b'<', b'[', b'&', bytes).is_some()
+    raw.starts_with("--- ")
+        || memchr3(b'<', b'[', b'&', bytes).is_some()
         || memchr(b'>', bytes).is_some()
         || wide_signs(bytes).next().is_some()
 }
 
 /// The offsets of non-ASCII signs that can begin a marker.
-fn wide_signs(bytes: &[u8]) -> impl Iterator<Item = usize> {
+pub(super) fn wide_signs(bytes: &[u8]) -> impl Iterator<Item = usize> {
     const SIGNS: [&str; 6] = ["◁", "‹", "〈", "⟨", "＜", "［"];
     let is_sign = |at: &usize| SIGNS.iter().any(|sign| bytes[*at..].starts_with(sign.as_bytes()));
     memchr3_iter(0xe2, 0xe3, 0xef, bytes).filter(is_sign)
 }
 
 /// A quick check whether a name of reasoning may follow a sign that can begin a marker.
-fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
+pub(super) fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
     if sign == b'&' {
         return matches!(rest.first(), Some(b'#' | b'l' | b'L'));
     }
@@ -319,17 +320,18 @@ fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
     !next.is_ascii() || next == b':' || begin.is_some_and(|begin| begins.contains(&&begin))
 }
 
-/// Finds the end of reasoning in a body that nothing in the body opened. Markers with the key `but` do not count.
-pub(super) fn find_stray_end(text: &str, body: Range<usize>, but: &str) -> Option<Range<usize>> {
+/// Finds the end of reasoning in a body that nothing in the body opened. `signs` are those of the body, each of which may
+/// begin a marker. Markers with the key `but` do not count.
+pub(super) fn find_stray_end(
+    text: &str,
+    body: Range<usize>,
+    signs: &[usize],
+    but: &str,
+) -> Option<Range<usize>> {
     let bytes = &text.as_bytes()[body.clone()];
-    let signs = memchr3_iter(b'<', b'[', b'&', bytes)
-        .filter(|at| may_be_reasoning(bytes[*at], &bytes[at + 1..]));
     let mut open: HashMap<String, usize> = HashMap::new();
-    let mut lines: Vec<usize> = signs.collect();
-    lines.extend(wide_signs(bytes));
-    lines.sort_unstable();
     let mut seen = 0;
-    for sign in lines {
+    for sign in signs.iter().map(|at| at - body.start) {
         if sign < seen {
             continue;
         }
@@ -384,21 +386,6 @@ fn is_before_a_tag(after: &str) -> bool {
         || tag.strip_prefix('[').and_then(lexer::read_name).is_some()
         || tag.starts_with('{')
         || is_marker()
-}
-
-/// How to write the end of a span, by its opening marker and its key.
-pub(super) fn closing_form(begin: &str, key: &str) -> String {
-    let (style, name) = key.split_at(key.chars().next().map_or(0, char::len_utf8));
-    match style {
-        _ if key == COMMENT => "-->".to_owned(),
-        _ if key == CHANNEL => format!("{CHANNEL}final"),
-        _ if key == PAIR => ">>>>>>> REPLACE".to_owned(),
-        _ if begin.contains("begin") => begin.replacen("begin", "end", 1),
-        "-" => key.replacen("--- ", "--- end ", 1),
-        "[" => format!("[/{name}]"),
-        "◁" => format!("◁/{name}▷"),
-        _ => format!("</{name}>"),
-    }
 }
 
 /// The marker of a line around a file in an outbox, or around a pair of SEARCH and REPLACE.

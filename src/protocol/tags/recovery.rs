@@ -1,6 +1,8 @@
 //! Everything that is not a proper block: stray closing tags, lines that look like tags, results that a reply made
 //! up, the [REPLY …] line, and texts that are not a reply.
 
+use memchr::memchr3;
+
 use super::attributes::{self, brief};
 use super::block::refused;
 use super::catalogue::{COMMANDS, DONE_IF_OK};
@@ -22,7 +24,7 @@ impl Parser<'_> {
         let (line, shown) = (self.line_number_at(token.line), self.quoted_line(token.line));
         if let Some(first) = self.first_item_of(token) {
             let why = format!("on line {line} a `{shown}` is left over");
-            return self.refuse_from_first(first, &why, by_word);
+            return self.refuse_from_first(first, &why);
         }
         // A decorated one is text about the protocol; and the commands before a stray end of a summary count.
         let is_words = if by_word {
@@ -36,31 +38,25 @@ impl Parser<'_> {
         }
         // The items before it may be in its body.
         self.missed_command |= self.items.iter().any(ReplyItem::may_be_missed);
-        let count = self.items.iter().filter(|item| item.is_step()).count();
         self.items.retain(|item| !item.is_step());
-        let before = match count {
-            0 => "it was not carried out".to_owned(),
-            1 => "neither it nor the block before it was carried out".to_owned(),
-            _ => format!("neither it nor the {count} blocks before it were carried out"),
-        };
         // The text after it may belong to that body, too.
         let text = format!(
-            "Line {line}: `{shown}` closes a block whose opening tag is missing or does not begin its line; {before}, nor was anything after it. Correct form: {}; {}",
+            "Line {line}: `{shown}` closes a block whose opening tag is missing or does not begin its line, so neither it nor anything before or after it was carried out. Correct form: {}; {}",
             command.form,
-            advise_closing(command, by_word)
+            advise_closing(command)
         );
         self.end_reply(token, Mistake::OpeningMissing, text);
     }
 
     /// Refuses the first block of a kind and everything after it, since any of them may extend to a stray closing tag.
-    pub(super) fn refuse_from_first(&mut self, first: usize, why: &str, by_word: bool) {
+    pub(super) fn refuse_from_first(&mut self, first: usize, why: &str) {
         let item = self.items.swap_remove(first);
         self.items.truncate(first);
-        let (block, has_word) = match item.kind {
-            ItemKind::Block(found) => (found.token, found.word.is_some()),
-            _ => (Token::new(item.origin, item.origin, item.command), false),
+        let block = match item.kind {
+            ItemKind::Block(found) => found.token,
+            _ => Token::new(item.origin, item.origin, item.command),
         };
-        self.refuse_unclear_end(&block, why, has_word || by_word);
+        self.refuse_unclear_end(&block, why);
     }
 
     /// The first item with the command of a tag.
@@ -160,6 +156,10 @@ impl Parser<'_> {
     /// Reads prose, which may be a marker of an outbox, a tag that was cut off, or a tag after other text.
     pub(super) fn prose(&mut self, at: usize, end: usize) {
         let line = &self.text[at..end];
+        // Most prose has none of what is looked for.
+        if memchr3(b'"', b'[', b'=', line.as_bytes()).is_none() {
+            return;
+        }
         if line.contains("\"operations\"") {
             self.count_message();
         }
@@ -293,15 +293,9 @@ impl Parser<'_> {
             _ if after.is_empty()
                 || is_decorated && !token.is_plain()
                 || !begins && is_closed(after) => {}
-            Some(_) => {
-                let shown = brief(after);
-                let text = format!(
-                    "line {number}: `{shown}` behind the [REPLY …] line was read as a line of its own"
-                );
-                self.note(token.line, Warning::new(WarningKind::TagRepaired, text));
-            }
-            None => {
-                let text = format!("`{}` after the tag on line {number} was ignored", brief(after));
+            _ => {
+                let text =
+                    format!("`{}` after the tag on line {number} is no part of it", brief(after));
                 self.note(token.line, Warning::new(WarningKind::TextAfterTag, text));
             }
         }

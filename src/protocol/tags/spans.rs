@@ -10,9 +10,10 @@ use std::ops::Range;
 use super::attributes::brief;
 use super::lexer::{self, Token, TokenKind};
 use super::parser::{ItemKind, Parser, ReplyItem};
-use super::reasoning::{self, MarkedLine, Marker, MarkerKind, PAIR, Strength, closing_form};
+use super::reasoning::{self, MarkedLine, Marker, MarkerKind, PAIR, Strength};
 use super::recovery::is_of_outbox;
 use crate::protocol::{Mistake, Step, Warning, WarningKind};
+use crate::text::count;
 
 /// The most spans that may be open at once.
 const DEEPEST: usize = 64;
@@ -194,27 +195,24 @@ impl Parser<'_> {
     fn report(&mut self, span: &OpenSpan, end: usize) {
         let ignored = match span.tags {
             0 if !span.has_message => return,
-            0 => "the operations message in it was".to_owned(),
-            1 => "the command in it was".to_owned(),
-            tags => format!("the {tags} commands in it were"),
+            0 => "an operations message".to_owned(),
+            tags => count(tags, "command"),
         };
-        self.missed_command |= span.missed_command && span.kind == MarkerKind::Element;
+        let is_element = span.kind == MarkerKind::Element;
+        self.missed_command |= span.missed_command && is_element;
         let (line, last) = (self.line_number_at(span.line), self.line_number_at(end));
-        let (kind, what, advice) = if span.kind == MarkerKind::Element {
+        let (kind, what, advice) = if is_element {
             let what =
-                format!("in `{}`, an element or a file that is shown", self.quoted_line(span.line));
+                format!("`{}`, an element or a file that is shown,", self.quoted_line(span.line));
             let advice = ". Send again what was meant as a command, without the lines around it";
             (WarningKind::TagsInElement, what, advice)
         } else {
             let what = format!("a {} block", brief(&self.text[span.marker.clone()]));
             (WarningKind::TagsInThoughts, what, "")
         };
-        let lines = if line == last {
-            format!("Line {line} of your reply is")
-        } else {
-            format!("Lines {line}-{last} of your reply are")
-        };
-        let text = format!("{lines} {what}; {ignored} not carried out{advice}");
+        let text = format!(
+            "Lines {line}-{last} of your reply are {what} with {ignored}, not carried out{advice}"
+        );
         self.note(span.line, Warning::new(kind, text));
     }
 
@@ -290,7 +288,8 @@ impl Parser<'_> {
             // Overlapping drafts contain the same end.
             MarkerKind::Paired if (self.end..end).contains(&self.last_stray_end) => false,
             MarkerKind::Paired => {
-                let stray = reasoning::find_stray_end(self.text, self.end..end, &span.key);
+                let signs = self.signs.reasoning(self.end..end);
+                let stray = reasoning::find_stray_end(self.text, self.end..end, signs, &span.key);
                 self.last_stray_end =
                     stray.as_ref().map_or(self.last_stray_end, |stray| stray.start);
                 stray.is_none()
@@ -317,10 +316,9 @@ impl Parser<'_> {
         self.add_body(if self.has_other_end { 0 } else { span.marker.start }..self.text.len());
         let nothing = if is_dropped { "nothing before or after it" } else { "nothing after it" };
         let line = self.line_number_at(span.line);
-        let begin = &self.text[span.marker.clone()];
-        let (shown, end) = (self.quoted_line(span.line), closing_form(begin, &span.key));
         let text = format!(
-            "Line {line}: `{shown}` is never closed by `{end}` at the start or the end of a line (cut off?), so {nothing} was carried out. Send again what was meant as a command, without thoughts"
+            "Line {line}: `{}` is never closed at the start or the end of a line (cut off?), so {nothing} was carried out. Send again what was meant as a command, without thoughts",
+            self.quoted_line(span.line)
         );
         self.unclosed = true;
         self.end_reply_with(Step::refused(line, Mistake::CutOff, text), span.line, None);
