@@ -69,7 +69,8 @@ impl fmt::Display for Refusal {
 /// Decides about a reply to a session that can accept one (see [`check_ready`]).
 pub fn admit(reply: &ParsedReply, session: &Session, options: ReplyOptions) -> Admission {
     if options.as_text && reply.text().trim().is_empty() {
-        let why = "it is empty, so nothing was carried out. Copy the reply in the chat window, or save it, and give it again".to_owned();
+        let why = "it is empty; copy the reply in the chat window, or save it, and give it again"
+            .to_owned();
         return Admission::Rejected(Refusal { code: "unreadable-reply", why, flag: None });
     }
     let is_overruled = |held: &Refusal| options.force || options.again && held.flag == Some(AGAIN);

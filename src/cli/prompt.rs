@@ -57,7 +57,10 @@ impl Prompt {
         // Keys typed before the question, and the rest of a paste, are not meant for it.
         let mut keyboard = Keyboard::open(OptionalActions::Flush).ok()?;
         let is_quiet = (0..MAX_READS_BEFORE).find_map(|_| match keyboard.read(QUIET / 2) {
-            Ok(KeyboardEvent::Keys(_)) => None,
+            Ok(KeyboardEvent::Keys(keys)) => {
+                let stops = keys.iter().any(|key| matches!(key, KeyInput::Typed(CTRL_C)));
+                stops.then(|| kill_current_process_group(Signal::INT).is_err())
+            }
             event => Some(matches!(event, Ok(KeyboardEvent::Quiet))),
         });
         if is_quiet != Some(true) || !output::prompt(question) {

@@ -224,10 +224,8 @@ pub(super) fn copy_outbox(
         None => {
             // A terminal's clipboard cannot be read, so the reply must be pasted.
             let reads = copied.1.as_ref().is_ok_and(|(_, backend)| !backend.is_unconfirmed());
-            let from = if reads { "" } else { " -" };
-            output::say(format!(
-                "Paste it into the chat, copy the reply, then run `deaddrop next{from}`."
-            ));
+            let next = if reads { "`deaddrop next`" } else { "`deaddrop next -`" };
+            output::say(format!("Paste it into the chat, copy the reply, then run {next}."));
         }
     }
     Ok(copied.1.is_ok())

@@ -101,7 +101,11 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
         (Some(ignored), false) => {
             output::say(format!("Ignored files changed too, and are not kept: {ignored}"));
         }
-        (None, true) => output::say(format!("{turns} left no file changed.")),
+        (None, true) => {
+            let verb =
+                if shown.first == shown.last { "changed no file" } else { "left no file changed" };
+            output::say(format!("{turns} {verb}."));
+        }
         (None, false) => {}
     }
     if arguments.stat {

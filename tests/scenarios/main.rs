@@ -120,6 +120,8 @@ impl Scenario {
             .write(&base.at(&workspace), tree::Names::Plain)?;
         let outside = tree::read(&folder.join("outside"), tree::Names::Escaped)?;
         outside.write(base.path(), tree::Names::Plain)?;
+        // A folder with files is a project only with one of these, or once it is set up.
+        fs::create_dir_all(base.at(&workspace)).map_err(|e| e.to_string())?;
         let arguments = lines(&folder.join("args.txt"))?;
         let scenario = Self { folder, base, arguments, workspace, outside };
 

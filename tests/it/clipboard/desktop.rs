@@ -13,7 +13,7 @@ fn a_part_is_copied_and_what_is_next_is_said() {
     assert!(
         first
             .stderr
-            .contains("then part 2 of 3: deaddrop show 1 --session a1b2c3d4 --copy --part 2/3\n"),
+            .contains("then part 2 of 3: `deaddrop show 1 --session a1b2c3d4 --copy --part 2/3`\n"),
         "{first:?}"
     );
     assert!(desktop.shows().unwrap().starts_with("=== PART 1 of 3 of one message: "));
@@ -28,7 +28,7 @@ fn a_part_is_copied_and_what_is_next_is_said() {
     assert!(desktop.shows().unwrap().starts_with("=== PART 2 of 3 of one message: "));
 
     let last = desktop.run(&base, &["show", "--copy", "--part", "3/3"]).ok();
-    assert!(last.stderr.ends_with("then run: deaddrop next\n"), "{last:?}");
+    assert!(last.stderr.ends_with("then run `deaddrop next`.\n"), "{last:?}");
     // Nothing is said that only the eye would need, and no result.
     let quiet = desktop.run(&base, &["show", "--copy", "--quiet"]).ok();
     assert_eq!((&*quiet.stdout, &*quiet.stderr), ("", ""));
@@ -59,9 +59,8 @@ fn paste_carries_out_what_is_on_the_clipboard_as_apply_does() {
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0002.txt\n"));
     assert!(run.stderr.contains("the clipboard (x11), the reply to outbox 1 of"), "{run:?}");
     assert!(base.exists("workspace/a.txt"));
-    // The same again answers an older outbox, as `apply` says too.
     let again = desktop.run(&base, &["apply", "--clipboard"]).with_code(1);
-    assert!(again.stderr.contains("again with --force"), "{again:?}");
+    assert!(again.stderr.contains("again with --again"), "{again:?}");
     desktop.run(&base, &["apply", "--clipboard", "--force"]).ok();
     // From standard input, without any clipboard.
     let piped = Run::of(&mut desktop.command(&base, &["apply", "-"]), reply(&base, 3, "b.txt"));

@@ -94,7 +94,7 @@ fn the_brief_form_is_copied_where_it_is_wanted() {
     assert_eq!(desktop.shows(), Some(base.outbox(2)));
     let run = desktop.run(&base, &["show", "--copy", "--part", "1/2", "--brief"]).ok();
     assert!(
-        run.stderr.contains("deaddrop show 2 --session a1b2c3d4 --copy --brief --part 2/2\n"),
+        run.stderr.contains("`deaddrop show 2 --session a1b2c3d4 --copy --brief --part 2/2`\n"),
         "{run:?}"
     );
 }

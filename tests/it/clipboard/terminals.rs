@@ -63,7 +63,8 @@ fn a_terminal_without_a_clipboard_gets_nothing_and_one_with_no_more_than_it_take
     );
     let shown = at_terminal(&base, "xterm", "show --copy --part 2").unwrap();
     assert!(
-        shown.contains("then part 3 of 3: deaddrop show 1 --session a1b2c3d4 --copy --part 3\r\n"),
+        shown
+            .contains("then part 3 of 3: `deaddrop show 1 --session a1b2c3d4 --copy --part 3`\r\n"),
         "{shown}"
     );
     assert!(shown.contains("]52;"), "{shown}");

@@ -42,8 +42,8 @@ fn what_does_not_carry_the_key_of_the_newest_outbox_is_left_alone() {
     let mut seen = 0;
     for (text, why) in [
         (whole.replace(&line, &format!("{address}]")), "does not give the key of outbox 1"),
-        (whole.replace(digits, &wrong), "its key is not that of message 1"),
-        (whole.replace("sequence=\"1\"", "sequence=\"7\""), "it says that it answers message 7"),
+        (whole.replace(digits, &wrong), "its key is not that of outbox 1"),
+        (whole.replace("sequence=\"1\"", "sequence=\"7\""), "it says that it answers outbox 7"),
         (format!("{line}\nWords only.\n"), "it contains no command"),
     ] {
         let _page = desktop.holds(&text);
@@ -90,7 +90,7 @@ fn the_same_text_is_not_taken_twice() {
     // A new process finds it old.
     let _same = desktop.holds(&text);
     let daemon = desktop.serve(&base, &["watch", "--clipboard"]);
-    daemon.wait_for(&format!("{LEFT}it answers message 1"));
+    daemon.wait_for(&format!("{LEFT}it answers outbox 1"));
     daemon.stop();
 }
 

@@ -36,8 +36,8 @@ fn a_message_is_carried_out_without_a_session() {
         {"type": "shell", "command": "curl x"},
         {"type": "createFile", "path": "b"}
     ]));
-    base.write("m.json", &text);
-    let run = base.run(&["ops", "run", "m.json"]).ok();
+    base.write(".m.json", &text);
+    let run = base.run(&["ops", "run", ".m.json"]).ok();
     let told = events(&run);
     assert_eq!(
         types(&told),

@@ -252,7 +252,7 @@ fn of_a_large_project_the_first_outbox_shows_what_the_task_needs() {
     }
     assert!(deaddrop::tokens::count(&outbox) <= 8_000);
     assert!(
-        run.stderr.contains("It shows ") && run.stderr.contains("pkg/json/encoder.py"),
+        run.stderr.contains("The outbox shows ") && run.stderr.contains("pkg/json/encoder.py"),
         "{run:?}"
     );
     // The listing opens the folder that matters, and not the others.

@@ -227,10 +227,10 @@ fn who_is_at_work_is_told_as_it_is() {
     let told = apply();
     assert!(told.contains(&format!("(process {}) is at work in", server.pid())), "{told}");
     assert!(told.contains("it takes no replies from the inbox"), "{told}");
-    assert!(!told.contains("drop the reply"), "{told}");
+    assert!(!told.contains("save replies"), "{told}");
     drop((server, client));
     let daemon = base.serve(&["watch"]);
     let told = base.run(&["watch"]).with_code(4).stderr;
     assert!(told.contains(&format!("(process {}) is serving", daemon.pid())), "{told}");
-    assert!(told.contains("or drop the reply into its inbox"), "{told}");
+    assert!(told.contains("or save replies in its inbox"), "{told}");
 }

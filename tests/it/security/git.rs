@@ -53,7 +53,7 @@ fn without_a_terminal_nothing_is_written_into_a_folder_with_contents() {
     }
     let base = Project::new();
     base.sh(
-        "git init -q repository; mkdir empty files one made; touch files/a files/b one/TASK.md",
+        "git init -q repository; mkdir empty files one made; echo x | tee files/a files/b one/TASK.md",
     );
     // As the repository of deaddrop itself has them.
     base.sh(
@@ -61,7 +61,9 @@ fn without_a_terminal_nothing_is_written_into_a_folder_with_contents() {
     );
     let new = ["new", "--no-watch", "A task"];
     let begins = |folder: &str| base.run(&[&["-C", folder][..], &new].concat());
-    for (folder, names) in [("repository", &[".git"][..]), ("files", &["a", "b"])] {
+    for (folder, names) in
+        [("repository", &[".git"][..]), ("files", &["a", "b"]), ("one", &["TASK.md"])]
+    {
         for command in [&new[..], &["watch"], &["ops", "run", "-"]] {
             let run = base.run(&[&["-C", folder][..], command].concat()).with_code(2);
             assert!(run.stderr.contains("`deaddrop init`"), "{command:?}: {run:?}");
@@ -70,7 +72,7 @@ fn without_a_terminal_nothing_is_written_into_a_folder_with_contents() {
         base.run(&["init", folder]).ok();
         begins(folder).ok();
     }
-    for folder in ["empty", "one", "made"] {
+    for folder in ["empty", "made"] {
         begins(folder).ok();
         assert!(base.exists(&format!("{folder}/workspace")));
     }

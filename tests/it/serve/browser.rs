@@ -236,7 +236,7 @@ fn a_session_from_its_task_to_words_at_the_end() {
     browser.types("#task", "Greet the person by name in greet.py");
     browser.shows("#shown", "greet.py");
     browser.click("#shown-0");
-    browser.shows("#shown", "Left out by you");
+    browser.shows("#shown", "Excluded by you");
     browser.is_usable("a new session");
     browser.click("#out-0");
     browser.wait_for("document.querySelector('#shown-0')?.checked");

@@ -36,7 +36,7 @@ fn several_turns_come_to_one_diff() {
     base.run(&["undo", "--last", "3"]).ok();
     let none = base.run(&["diff", "--all"]).ok();
     assert_eq!(none.stdout, "");
-    assert!(none.stderr.contains("Turns 1 to 5 changed no file."), "{none:?}");
+    assert!(none.stderr.contains("Turns 1 to 5 left no file changed."), "{none:?}");
     base.write("workspace/a", "mine\n");
     base.apply("[CREATE_FILE path=\"a\"]\ntheirs\n[/CREATE_FILE]\n");
     let mixed = base.run(&["diff", "--all"]).ok().stdout;

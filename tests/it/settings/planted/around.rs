@@ -117,7 +117,7 @@ fn what_replies_may_have_made_is_not_found_without_being_named() {
 #[test]
 fn a_base_directory_within_is_kept_from_the_replies_of_the_one_around_it() {
     let base = Project::new();
-    base.sh("mkdir -p inner outer; echo theirs > inner/plain.txt");
+    base.sh("mkdir -p inner outer; echo theirs > inner/.plain.txt");
     let inner = |arguments: &[&str]| run_in(&base, "inner", arguments);
     inner(&["new", "--no-watch", "--id", "00ff00ff", "--policy", "standard", "A task"]).ok();
     base.write("inner/workspace/temp/a", "x\n");
@@ -136,7 +136,7 @@ fn a_base_directory_within_is_kept_from_the_replies_of_the_one_around_it() {
          [READ_FILE path=\"inner/sessions/00ff00ff.json\"]\n\
          [LIST_FILES path=\"inner/outbox\"]\n\
          [CREATE_FILE path=\"inner/deaddrop.toml\"]\nx\n[/CREATE_FILE]\n\
-         [READ_FILE path=\"inner/plain.txt\"]\n"
+         [READ_FILE path=\"inner/.plain.txt\"]\n"
     );
     let file = base.write("reply.txt", reply);
     let apply = |file: &std::path::Path| {
@@ -152,7 +152,7 @@ fn a_base_directory_within_is_kept_from_the_replies_of_the_one_around_it() {
     if outbox.contains("Sandbox: full") {
         let commands = format!(
             "cat inner/sessions/*.json inner/outbox/* || echo unseen; echo '{forged}' > inner/approvals/x.json; \
-             echo 'approvals_dir = \"mine\"' > inner/deaddrop.toml; mv inner i || echo pinned; cat inner/plain.txt"
+             echo 'approvals_dir = \"mine\"' > inner/deaddrop.toml; mv inner i || echo pinned; cat inner/.plain.txt"
         );
         let (_, outbox) = apply(&base.write("commands.txt", crate::scene::reply(&[&commands])));
         for told in ["unseen", "pinned", "theirs"] {

@@ -129,10 +129,10 @@ fn each_folder_is_known_by_itself() {
 
 #[test]
 fn a_setting_goes_over_folders_that_were_used() {
-    let base = brought(&[("brought/journal", "nonsense")]);
+    let base = brought(&[(".brought/journal", "nonsense")]);
     base.run(&["new", "--no-watch", "A task"]).ok();
-    base.write("deaddrop.toml", "sessions_dir = \"brought\"\n");
-    let own = base.write("config/deaddrop/config.toml", "sessions_dir = \"brought\"\n");
+    base.write("deaddrop.toml", "sessions_dir = \".brought\"\n");
+    let own = base.write("config/deaddrop/config.toml", "sessions_dir = \".brought\"\n");
     is_refused(base.run(&["--json", "status"]), &["found here"]);
     // Nor is it theirs where the person's own file has a path that leads there.
     base.sh("rm deaddrop.toml");

@@ -131,7 +131,7 @@ fn so_many_base_directories_are_remembered_and_no_more() {
     let here = base.path().canonicalize().unwrap();
     let mut bytes = Vec::new();
     for n in 0..1_003 {
-        let folder = here.join(format!("old/{n}"));
+        let folder = here.join(format!(".old/{n}"));
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("deaddrop.toml"), "").unwrap();
         bytes.extend(format!("b{0}\0o{0}/inbox\0", folder.display()).into_bytes());
@@ -143,6 +143,6 @@ fn so_many_base_directories_are_remembered_and_no_more() {
     let text = fs::read_to_string(&file).unwrap();
     let bases: Vec<&str> = text.split('\0').filter(|field| field.starts_with('b')).collect();
     assert_eq!(bases.len(), 1_000);
-    assert!(bases[0].ends_with("/old/4"), "{}", bases[0]);
+    assert!(bases[0].ends_with("/.old/4"), "{}", bases[0]);
     assert_eq!(bases[999][1..], here.display().to_string());
 }

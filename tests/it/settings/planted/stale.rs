@@ -124,7 +124,7 @@ fn those_that_are_nowhere_near_cost_a_call_each() {
     let here = base.path().canonicalize().unwrap();
     let mut bytes = Vec::new();
     for n in 0..200 {
-        let place = here.join(format!("far/{n}")).display().to_string();
+        let place = here.join(format!(".far/{n}")).display().to_string();
         base.sh(&format!("mkdir -p {place}/.deaddrop/inbox; touch {place}/deaddrop.toml"));
         bytes.extend(format!(
             "b{place}\0i1.2\0w{place}\0o{place}/.deaddrop\0o{place}/deaddrop.toml\0fi1.2 {place}/.deaddrop/inbox\0fs1.2 {place}/.deaddrop/sessions\0"
@@ -144,7 +144,7 @@ fn those_that_are_nowhere_near_cost_a_call_each() {
     strace.current_dir(&here).env("XDG_STATE_HOME", base.state());
     Run::of(&mut strace, "").ok();
     let calls = base.read("trace");
-    let far = calls.lines().filter(|line| line.contains("/far/")).count();
+    let far = calls.lines().filter(|line| line.contains("/.far/")).count();
     assert!((200..=210).contains(&far), "{far} calls for 200 projects");
 }
 
