@@ -1,7 +1,7 @@
 //! Writes operations as a reply in tags: the inverse of the reader.
 
 use deaddrop::protocol::{
-    Asks, Change, Operation, Part, Reading, RelPath, Replacement, ShellCommand, tags,
+    Change, Operation, Part, Reading, RelPath, Replacement, ShellCommand, StepContent, tags,
 };
 
 /// A reply that asks for `operations`, in canonical form. Reading it gives the same operations, as long as no body
@@ -80,7 +80,7 @@ fn attributes(operation: &Operation) -> String {
 fn place(path: &RelPath) -> String {
     let plain = path.as_str();
     let reply = tags::parse(&format!("[READ_FILE path={}]\n", quoted(plain)));
-    let is_read = |asks: &Asks| matches!(asks, Asks::Operation(Operation::Read { path: read, .. }) if read == path);
+    let is_read = |asks: &StepContent| matches!(asks, StepContent::Operation(Operation::Read { path: read, .. }) if read == path);
     let is_plain = is_read(&reply.steps[0].asks) && reply.steps[0].warnings.is_empty();
     if is_plain { plain.to_owned() } else { format!("./{plain}") }
 }

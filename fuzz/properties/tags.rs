@@ -3,7 +3,7 @@
 pub(crate) mod print;
 
 use deaddrop::protocol::{
-    Asks, Dialect, Mistake, Operation, ParsedReply, Reply, Step, WarningKind, read, tags,
+    Dialect, Mistake, Operation, ParsedReply, Reply, Step, StepContent, WarningKind, read, tags,
 };
 
 /// Panics where something of it does not hold.
@@ -25,15 +25,15 @@ fn in_order(text: &str, reply: &Reply) {
     let in_tags = reply.dialect != Some(Dialect::Operations);
     // A tag may stand behind the end of thoughts on its line.
     let may_share = |step: &Step| match &step.asks {
-        Asks::Invalid(invalid) => !in_tags || invalid.mistake == Mistake::ThoughtsUnopened,
-        Asks::Operation(_) => !in_tags,
+        StepContent::Invalid(invalid) => !in_tags || invalid.mistake == Mistake::ThoughtsUnopened,
+        StepContent::Operation(_) => !in_tags,
     };
     assert!(steps.is_sorted_by(|a, b| a.line < b.line || may_share(a) && a.line == b.line));
     assert!(steps[0].line > 0);
     assert!(steps[steps.len() - 1].line <= text.matches(['\n', '\r']).count() + 1);
     for step in steps {
         let reason = match &step.asks {
-            Asks::Invalid(invalid) if in_tags => Some(&invalid.reason),
+            StepContent::Invalid(invalid) if in_tags => Some(&invalid.reason),
             _ => None,
         };
         let told = step.warnings.iter().map(|warning| &warning.text).chain(reason);
@@ -52,8 +52,8 @@ fn can_be_stored(reply: &Reply) {
 
 fn operations(reply: Reply) -> Vec<Operation> {
     let asked = reply.steps.into_iter().filter_map(|step| match step.asks {
-        Asks::Operation(operation) => Some(operation),
-        Asks::Invalid(_) => None,
+        StepContent::Operation(operation) => Some(operation),
+        StepContent::Invalid(_) => None,
     });
     asked.collect()
 }

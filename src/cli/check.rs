@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
 use crate::outbox::{self, Files};
 use crate::protocol::{
-    Asks, Detail, Dialect, Kind, Operation, Outcome, ParsedReply, Part, RelPath, Step, WarningKind,
-    code,
+    Detail, Dialect, Kind, Operation, Outcome, ParsedReply, Part, RelPath, Step, StepContent,
+    WarningKind, code,
 };
 use crate::session::Session;
 use crate::session::store::SessionStore;
@@ -151,7 +151,7 @@ impl<'a> Surroundings<'a> {
             let files = rewritten.map(|files| files.iter().map(patch::to_json).collect::<Vec<_>>());
             let commands = outcomes.iter().zip(&reply.steps).map(|(outcome, step)| {
                 let mut value = output::preview_json(outcome);
-                if let Asks::Operation(Operation::Run(run)) = &step.asks {
+                if let StepContent::Operation(Operation::Run(run)) = &step.asks {
                     value["script"] = run.command.as_str().into();
                 }
                 value

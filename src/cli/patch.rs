@@ -39,8 +39,8 @@ pub(super) enum GitKind {
 
 impl Side {
     /// None if the contents are not kept.
-    pub(super) fn of(standing: FileState, executable: bool) -> Option<Self> {
-        match standing {
+    pub(super) fn of(state: FileState, executable: bool) -> Option<Self> {
+        match state {
             FileState::File(bytes) => Some(Self { bytes, kind: GitKind::File { executable } }),
             FileState::Link(target) => {
                 Some(Self { bytes: unescaped(&target).into_encoded_bytes(), kind: GitKind::Link })
@@ -200,13 +200,13 @@ pub(super) fn to_json(file: &PreviewedChange) -> serde_json::Value {
 
 /// The change that a reply would make to a file, as a patch for a person.
 pub(super) fn diff(file: &PreviewedChange) -> String {
-    let standings = [&file.before, &file.after];
-    if standings.into_iter().any(|standing| matches!(standing, Some(FileState::Large))) {
+    let states = [&file.before, &file.after];
+    if states.into_iter().any(|state| matches!(state, Some(FileState::Large))) {
         let path = visible_line(file.path.as_str());
         return format!("--- a/{path}\n+++ b/{path}\n(too large to show)\n");
     }
-    let side = |standing: &Option<FileState>| Side::of(standing.clone()?, false);
-    let [before, after] = standings.map(side);
+    let side = |state: &Option<FileState>| Side::of(state.clone()?, false);
+    let [before, after] = states.map(side);
     let patch = patch(file.path.as_str().as_bytes(), before.as_ref(), after.as_ref());
     readable(&patch) + &sizes(before.as_ref(), after.as_ref())
 }

@@ -18,7 +18,7 @@ use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn, pasted_outbox};
 use crate::event::{ClipboardNews, Event, Observer, QuestionPreview, Waiting};
 use crate::program::Programs;
-use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
+use crate::protocol::{Detail, Kind, Operation, Outcome, Step, StepContent, tags};
 use crate::session::store::SessionStore;
 use crate::session::{Question, Session};
 use crate::terminal::Styled;
@@ -266,7 +266,7 @@ impl ProgressReporter<'_> {
     }
 
     fn step_begun(&self, step: &Step) {
-        let Asks::Operation(operation) = &step.asks else { return };
+        let StepContent::Operation(operation) = &step.asks else { return };
         self.context.live_output.clear();
         let name = operation_name(step.kind(), step.asked.is_some());
         self.emit(

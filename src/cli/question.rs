@@ -8,7 +8,9 @@ use super::patch::{self, diff, diff_rows};
 use super::rows::{behind_bar, cut_squeezed, field, squeeze_blanks, text_width};
 use crate::event::QuestionPreview;
 use crate::policy::Grant;
-use crate::protocol::{Asks, Change, Dialect, Kind, Operation, RelPath, Replacement, ShellCommand};
+use crate::protocol::{
+    Change, Dialect, Kind, Operation, RelPath, Replacement, ShellCommand, StepContent,
+};
 use crate::session::store::SessionStore;
 use crate::session::{Question, Session};
 use crate::terminal::Styled;
@@ -61,7 +63,7 @@ fn steps(session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
     let steps = session.pending.iter().flat_map(|pending| &pending.steps);
     for (step, outcome) in steps.zip(&preview.outcomes) {
         text.push(behind_bar(output::preview(outcome).as_str(), width));
-        if let Asks::Operation(Operation::Run(run)) = &step.asks {
+        if let StepContent::Operation(Operation::Run(run)) = &step.asks {
             text.push(command_rows(run, width));
         }
     }

@@ -50,7 +50,7 @@ pub fn find_definition(file: &Contents, name: &str) -> Result<Part, Failure> {
         (Mistake::SymbolNotOnce, reason)
     };
     let of = Some(path.clone());
-    Err(Failure { of, ..Failure::execution(reason).as_a(mistake) })
+    Err(Failure { real_path: of, ..Failure::execution(reason).as_a(mistake) })
 }
 
 /// All definitions of a file with their qualified names: `Store.load`.

@@ -89,7 +89,7 @@ pub fn files_with_lines(session: &Session) -> BTreeSet<RelPath> {
 pub fn excerpt_path(detail: &Detail) -> Option<&RelPath> {
     detail.excerpt()?;
     match detail {
-        Detail::Failed(Failure { of: Some(path), .. }) => Some(path),
+        Detail::Failed(Failure { real_path: Some(path), .. }) => Some(path),
         detail => Some(detail.shown_of()?.0),
     }
 }
@@ -100,7 +100,7 @@ pub fn shows_contents(session: &Session) -> bool {
         Detail::Ran(_) | Detail::Read { .. } | Detail::ReadLater { .. } | Detail::Found { .. } => {
             true
         }
-        Detail::Failed(failure) => failure.of.is_some() || !failure.excerpt.is_empty(),
+        Detail::Failed(failure) => failure.real_path.is_some() || !failure.excerpt.is_empty(),
         detail => detail.excerpt().is_some(),
     };
     session.offer.is_some() && session.sequence == 1 || session.last_results.iter().any(shows)

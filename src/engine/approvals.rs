@@ -13,7 +13,7 @@ use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
 use crate::inbox::{ClaimOutcome, Claimed, REJECTED};
 use crate::policy::{Ask, Grant};
 use crate::protocol::operations::{Decision as ApprovalChoice, parse_approval};
-use crate::protocol::{Asks, Dialect, Digest, Kind, Operation, Outcome, Step};
+use crate::protocol::{Dialect, Digest, Kind, Operation, Outcome, Step, StepContent};
 use crate::session::record::{Begin, Origin};
 use crate::session::{ApprovalDecision, DecidedQuestion, Question, Run, RunRequest, Session};
 use crate::settings::{Config, Policy, Review, SandboxMode};
@@ -66,7 +66,7 @@ impl Engine {
         begin: &Begin,
         known: &BTreeMap<usize, Outcome>,
     ) -> Option<TurnResult> {
-        let acts = |step: &Step| matches!(step.asks, Asks::Operation(_));
+        let acts = |step: &Step| matches!(step.asks, StepContent::Operation(_));
         let is_new = begin.decision.is_none() && known.is_empty() && begin.session.run.is_none();
         if self.config.review == Review::Off || !is_new || !begin.steps().iter().any(acts) {
             return None;

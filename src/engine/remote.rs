@@ -11,7 +11,7 @@ use crate::executor::{Guest, GuestTurn};
 use crate::outbox::Files;
 use crate::program::Programs;
 use crate::protocol::jsonrpc::About;
-use crate::protocol::{Asks, Digest, Failure, Operation, RelPath};
+use crate::protocol::{Digest, Failure, Operation, RelPath, StepContent};
 use crate::session::record::Begin;
 use crate::session::{SecretFile, Session};
 use crate::settings::{Config, Policy};
@@ -40,7 +40,7 @@ impl Engine {
         let policy = self.policy_of_turn(begin)?;
         let timeout = timeout(&policy, self.runner.timeout);
         let longest = begin.steps().iter().filter_map(|step| match &step.asks {
-            Asks::Operation(Operation::Run(run)) => Some(timeout(run.wanted_timeout())),
+            StepContent::Operation(Operation::Run(run)) => Some(timeout(run.wanted_timeout())),
             _ => None,
         });
         guest.wait_for_lock(longest.max().unwrap_or_default());

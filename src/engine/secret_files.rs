@@ -3,7 +3,7 @@
 
 use super::Engine;
 use crate::error::Result;
-use crate::protocol::{Asks, Operation, RelPath, Step};
+use crate::protocol::{Operation, RelPath, Step, StepContent};
 use crate::secrets;
 use crate::session::SecretFile;
 use crate::session::record::Begin;
@@ -86,13 +86,13 @@ impl Engine {
 /// Whether a step may change, move or delete a file that contains secrets by its kind.
 fn may_change_secrets(step: &Step) -> bool {
     match &step.asks {
-        Asks::Operation(operation) => match operation {
+        StepContent::Operation(operation) => match operation {
             Operation::Run(_) | Operation::Move { .. } => true,
             Operation::Create { path, .. }
             | Operation::Edit { path, .. }
             | Operation::Delete { path, .. } => secrets::is_secret_text_file(path.as_str()),
             _ => false,
         },
-        Asks::Invalid(_) => false,
+        StepContent::Invalid(_) => false,
     }
 }

@@ -181,7 +181,7 @@ impl<'a> Redaction<'a> {
             Detail::Shown { text } => replace(text, |text| redactor.output(name, None, text)),
             Detail::Failed(failure) => {
                 // The reason may quote lines of the file.
-                let of = failure.of.as_ref().map(RelPath::as_str);
+                let of = failure.real_path.as_ref().map(RelPath::as_str);
                 replace(&mut failure.reason, |text| redactor.output(name, of, text));
             }
             _ => {}

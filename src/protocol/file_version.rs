@@ -102,8 +102,8 @@ pub struct Revision {
     #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
     pub excerpt: Excerpt,
     /// Texts that were found only by a fuzzy match.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub loosely: Vec<FuzzyMatch>,
+    #[serde(default, rename = "loosely", skip_serializing_if = "Vec::is_empty")]
+    pub fuzzy_matches: Vec<FuzzyMatch>,
 }
 
 /// A text that was found although it differs.
@@ -160,7 +160,7 @@ impl Detail {
     pub fn shown_of(&self) -> Option<(&RelPath, &FileVersion)> {
         match self {
             Self::Failed(failure) => {
-                failure.fresh.as_deref().map(|fresh| (&fresh.path, &fresh.seen))
+                failure.present_file.as_deref().map(|file| (&file.path, &file.seen))
             }
             Self::Edited { path, revision, .. } | Self::Replaced { path, revision, .. } => {
                 revision.as_ref().map(|revision| (path, &revision.after))
@@ -180,12 +180,12 @@ impl Detail {
     /// Warnings about texts that were found only by a fuzzy match.
     pub(super) fn fuzzy_match_warnings(&self) -> Vec<Warning> {
         const LIMIT: usize = 10;
-        let loosely = self.revision().map_or(&[][..], |revision| &revision.loosely);
-        let warnings = loosely.iter().take(LIMIT).map(|FuzzyMatch { line, likeness }| {
+        let matches = self.revision().map_or(&[][..], |revision| &revision.fuzzy_matches);
+        let warnings = matches.iter().take(LIMIT).map(|FuzzyMatch { line, likeness }| {
             format!("the SEARCH text was found at line {line} only {}", likeness.in_words())
         });
-        let more = (loosely.len() > LIMIT).then(|| {
-            let more = crate::text::count(loosely.len() - LIMIT, "more SEARCH text");
+        let more = (matches.len() > LIMIT).then(|| {
+            let more = crate::text::count(matches.len() - LIMIT, "more SEARCH text");
             format!("{more} likewise")
         });
         warnings.chain(more).map(|text| Warning::new(WarningKind::Loosely, text)).collect()

@@ -29,8 +29,8 @@ pub use effect::{
 pub use file_version::{Excerpt, FileVersion, FuzzyMatch, Likeness, PresentFile, Revision};
 pub use mistake::{Invalid, Mistake, Warning, WarningKind, code};
 pub use operation::{
-    Asked, Asks, Change, Existing, Kind, LineRange, Operation, Part, Reading, Replacement,
-    ShellCommand, Step, Streams, TextOrBytes,
+    Change, Existing, Kind, LineRange, Operation, Part, Reading, Replacement, SentValues,
+    ShellCommand, Step, StepContent, Streams, TextOrBytes,
 };
 pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, HIT_WIDTH, Hit, Outcome};
 pub use output::{Capture, CommandOutput};

@@ -324,7 +324,7 @@ pub struct Step {
     /// The line of the reply that the block begins on, from 1.
     pub line: usize,
     /// The operation or the error.
-    pub asks: Asks,
+    pub asks: StepContent,
     /// Whether the reply cannot be read beyond it, so that all from there on must be sent again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends: bool,
@@ -339,7 +339,7 @@ pub struct Step {
     pub warnings: Vec<Warning>,
     /// The values that its event repeats, if the session's dialect is operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<SentValues>,
     /// Its opening tag as it was sent, shortened; None if it was sent in the usual form or without tags.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_sent: Option<String>,
@@ -348,7 +348,7 @@ pub struct Step {
 /// The values of an operation that its event repeats.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Asked {
+pub struct SentValues {
     /// The id that the model gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -360,7 +360,7 @@ pub struct Asked {
 /// The content of a block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Asks {
+pub enum StepContent {
     /// An operation to execute.
     Operation(Operation),
     /// A malformed block, which is only reported.
@@ -369,7 +369,7 @@ pub enum Asks {
 
 impl Step {
     /// A step without warnings or other additions.
-    pub(in crate::protocol) fn new(line: usize, asks: Asks) -> Self {
+    pub(in crate::protocol) fn new(line: usize, asks: StepContent) -> Self {
         Self {
             line,
             asks,
@@ -385,14 +385,14 @@ impl Step {
     /// An error of the reply as a whole.
     pub(crate) fn refused(line: usize, mistake: Mistake, reason: impl Into<String>) -> Self {
         let (kind, reason) = (Kind::Reply, reason.into());
-        Self::new(line, Asks::Invalid(Invalid { kind, mistake, rejected: false, reason }))
+        Self::new(line, StepContent::Invalid(Invalid { kind, mistake, rejected: false, reason }))
     }
 
     /// The kind of operation that the block is, or was meant to be.
     pub fn kind(&self) -> Kind {
         match &self.asks {
-            Asks::Operation(operation) => operation.kind(),
-            Asks::Invalid(invalid) => invalid.kind,
+            StepContent::Operation(operation) => operation.kind(),
+            StepContent::Invalid(invalid) => invalid.kind,
         }
     }
 }

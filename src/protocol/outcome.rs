@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::operations::{Encoding, UtcTime};
 use super::{
-    Asked, Asks, CommandOutput, Excerpt, Invalid, Kind, Mistake, Operation, Part, PathFault,
-    PresentFile, RelPath, Revision, Step, Warning, code,
+    CommandOutput, Excerpt, Invalid, Kind, Mistake, Operation, Part, PathFault, PresentFile,
+    RelPath, Revision, SentValues, Step, StepContent, Warning, code,
 };
 use crate::text::{named, visible_line};
 
@@ -25,7 +25,7 @@ pub struct Outcome {
     pub warnings: Vec<Warning>,
     /// The values that its event repeats, if the session's dialect is operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<SentValues>,
     /// The time of its event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<UtcTime>,
@@ -165,11 +165,11 @@ pub struct Failure {
     #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
     pub excerpt: Excerpt,
     /// The file whose content the reason and these lines may show.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub of: Option<RelPath>,
+    #[serde(default, rename = "of", skip_serializing_if = "Option::is_none")]
+    pub real_path: Option<RelPath>,
     /// The current version of that file, if the operation was based on another one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fresh: Option<Box<PresentFile>>,
+    #[serde(default, rename = "fresh", skip_serializing_if = "Option::is_none")]
+    pub present_file: Option<Box<PresentFile>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -290,13 +290,13 @@ impl Outcome {
     /// The outcome of a step that was not started, and why.
     pub fn not_run(step: &Step, why: &str) -> Self {
         let what = match &step.asks {
-            Asks::Operation(Operation::Run(run)) => {
+            StepContent::Operation(Operation::Run(run)) => {
                 Some(format!("{} was not run: {why}", named(&run.command)))
             }
-            Asks::Operation(operation) => {
+            StepContent::Operation(operation) => {
                 operation.path().map(|path| format!("'{path}' was not touched: {why}"))
             }
-            Asks::Invalid(_) => None,
+            StepContent::Invalid(_) => None,
         };
         // An `error` event names neither the path nor the command.
         let reason = match (what, &step.asked) {
@@ -312,7 +312,7 @@ impl Outcome {
     pub fn not_run_from(left: &[Step], limit: usize) -> Vec<Self> {
         let Some(first) = left.first() else { return Vec::new() };
         let beyond_limit = |step: &Step| match &step.asks {
-            Asks::Invalid(invalid) if invalid.mistake == Mistake::TooMany => {
+            StepContent::Invalid(invalid) if invalid.mistake == Mistake::TooMany => {
                 Some(Self::invalid(step, invalid))
             }
             _ => None,
@@ -394,8 +394,15 @@ impl Outcome {
 impl Failure {
     /// A failure of this kind.
     pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
-        let (suggestion, excerpt, of, fresh) = (None, Excerpt::default(), None, None);
-        Self { kind, mistake: None, reason: reason.into(), suggestion, excerpt, of, fresh }
+        Self {
+            kind,
+            mistake: None,
+            reason: reason.into(),
+            suggestion: None,
+            excerpt: Excerpt::default(),
+            real_path: None,
+            present_file: None,
+        }
     }
 
     /// Adds a suggestion, also to the reason. It is kept separately, since an event may replace the reason.

@@ -13,8 +13,8 @@ use memchr::{memchr_iter, memmem};
 use super::operations::{self, Encoding};
 use super::tags::{self, Blocks};
 use super::{
-    Asked, Asks, Dialect, Kind, Mistake, Operation, Reading, Step, Streams, Warning, WarningKind,
-    returns,
+    Dialect, Kind, Mistake, Operation, Reading, SentValues, Step, StepContent, Streams, Warning,
+    WarningKind, returns,
 };
 
 /// The steps of a reply.
@@ -140,7 +140,7 @@ fn read_blocks(text: &str, blocks: Blocks, dialect: Dialect, ends: bool) -> Repl
 /// Whether a message that begins on `line` counts beside these blocks.
 fn is_in_operations(is_valid: bool, line: usize, blocks: &[Step]) -> bool {
     let Some(first) = blocks.first() else { return true };
-    let in_order = |step: &Step| step.ends || matches!(step.asks, Asks::Operation(_));
+    let in_order = |step: &Step| step.ends || matches!(step.asks, StepContent::Operation(_));
     // The end of a broken message is unknown, so the blocks after it may be its content.
     !blocks.iter().any(in_order) || !is_valid && line < first.line
 }
@@ -175,7 +175,7 @@ fn outside<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
 /// Adapts a step to the form in which the session's dialect reports results.
 fn adapt_to(dialect: Dialect, step: &mut Step) {
     match (dialect, &mut step.asks) {
-        (Dialect::Operations, Asks::Operation(operation)) => {
+        (Dialect::Operations, StepContent::Operation(operation)) => {
             match operation {
                 Operation::Read { reading: Reading::Now(_), .. } => {}
                 Operation::Read { reading, .. } => *reading = Reading::Now(Encoding::Utf8),
@@ -187,18 +187,18 @@ fn adapt_to(dialect: Dialect, step: &mut Step) {
                     Operation::Run(run) => run.command.clone(),
                     other => other.path().map(ToString::to_string).unwrap_or_default(),
                 };
-                Asked { id: None, about }
+                SentValues { id: None, about }
             });
         }
         // A reply that was refused as a whole repeats nothing.
-        (Dialect::Operations, Asks::Invalid(invalid)) if invalid.kind == Kind::Reply => {}
-        (Dialect::Operations, Asks::Invalid(_)) => {
+        (Dialect::Operations, StepContent::Invalid(invalid)) if invalid.kind == Kind::Reply => {}
+        (Dialect::Operations, StepContent::Invalid(_)) => {
             step.asked.get_or_insert_default();
         }
         (Dialect::Tags, asks) => {
             step.asked = None;
             match asks {
-                Asks::Operation(Operation::Read { reading, .. }) => {
+                StepContent::Operation(Operation::Read { reading, .. }) => {
                     if *reading == Reading::Now(Encoding::Base64) {
                         let text = "the encoding base64 was ignored: files are shown as text here; for other files use a command, as in base64 FILE";
                         step.warnings.push(Warning::new(WarningKind::EncodingIgnored, text));
@@ -207,10 +207,12 @@ fn adapt_to(dialect: Dialect, step: &mut Step) {
                         *reading = Reading::default();
                     }
                 }
-                Asks::Operation(Operation::Run(run)) => run.streams = Streams::Together,
-                Asks::Operation(_) => {}
+                StepContent::Operation(Operation::Run(run)) => run.streams = Streams::Together,
+                StepContent::Operation(_) => {}
                 // In tags, each result is one line.
-                Asks::Invalid(invalid) => invalid.reason = invalid.reason.replace('\n', "; "),
+                StepContent::Invalid(invalid) => {
+                    invalid.reason = invalid.reason.replace('\n', "; ");
+                }
             }
         }
     }

@@ -60,7 +60,7 @@ struct Connection<'a> {
 }
 
 /// What a line asks for.
-enum Asked {
+enum LineRequest {
     Nothing,
     /// This is answered at once.
     Answered(String),
@@ -73,9 +73,9 @@ impl Connection<'_> {
         while let Some((share, is_too_long)) = self.await_line()? {
             let line = self.incoming.take_line().unwrap_or_else(|| self.incoming.take_rest());
             match read((!is_too_long).then_some(line), is_first) {
-                Asked::Nothing => {}
-                Asked::Answered(answer) => self.answers.extend(answer.into_bytes()),
-                Asked::Call(id, method) => self.call(id, method, share)?,
+                LineRequest::Nothing => {}
+                LineRequest::Answered(answer) => self.answers.extend(answer.into_bytes()),
+                LineRequest::Call(id, method) => self.call(id, method, share)?,
             }
             if self.answers.len() >= CHUNK {
                 self.write()?;
@@ -228,8 +228,9 @@ fn interrupts(lines: &[u8]) -> impl Iterator<Item = String> {
 }
 
 /// Reads what a line asks for; None is one that is too long.
-fn read(line: Option<Vec<u8>>, is_first: bool) -> Asked {
-    let refuse = |id, fault: &RpcError| Asked::Answered(jsonrpc::answer::<Given>(id, Err(fault)));
+fn read(line: Option<Vec<u8>>, is_first: bool) -> LineRequest {
+    let refuse =
+        |id, fault: &RpcError| LineRequest::Answered(jsonrpc::answer::<Given>(id, Err(fault)));
     let Some(line) = line else {
         let told = format!(
             "invalid request: the line is longer than {LINE_LIMIT} bytes (32 MiB), and nothing of it was kept"
@@ -237,10 +238,10 @@ fn read(line: Option<Vec<u8>>, is_first: bool) -> Asked {
         return refuse(None, &RpcError::new(RpcError::REQUEST, told));
     };
     if is_first && let Some(port) = connects_to(&line) {
-        return Asked::Answered(connected(port));
+        return LineRequest::Answered(connected(port));
     }
     if jsonrpc::is_blank(&line) {
-        return Asked::Nothing;
+        return LineRequest::Nothing;
     }
     let request = match jsonrpc::read(&line) {
         Ok(request) => request,
@@ -249,9 +250,9 @@ fn read(line: Option<Vec<u8>>, is_first: bool) -> Asked {
     drop(line);
     let id = request.id;
     match Method::of(request) {
-        Ok(method) => Asked::Call(id, method),
+        Ok(method) => LineRequest::Call(id, method),
         Err(fault) if id.is_some() => refuse(id, &fault),
-        Err(_) => Asked::Nothing,
+        Err(_) => LineRequest::Nothing,
     }
 }
 

@@ -76,11 +76,11 @@ impl Served {
 
     pub(super) fn looked(&self, asked: &PathFactsParams) -> PathFactsResult {
         let workspace = self.serving.workspace.as_is();
-        let standing = || workspace.content_digest(&asked.operation);
+        let digest = || workspace.content_digest(&asked.operation);
         PathFactsResult {
-            look: workspace.path_facts(&asked.operation),
-            place: workspace.resolved_path(&asked.operation),
-            standing: if asked.standing { standing() } else { None },
+            facts: workspace.path_facts(&asked.operation),
+            resolved_path: workspace.resolved_path(&asked.operation),
+            content_digest: if asked.with_digest { digest() } else { None },
         }
     }
 

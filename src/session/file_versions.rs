@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{Asks, Detail, Excerpt, FileVersion, Operation, Outcome, RelPath, Step};
+use crate::protocol::{
+    Detail, Excerpt, FileVersion, Operation, Outcome, RelPath, Step, StepContent,
+};
 
 /// How many files are remembered. The one that was seen longest ago is forgotten first.
 const MAX_FILES: usize = 256;
@@ -133,7 +135,7 @@ impl FileVersions {
 
     /// Applies the effect of a step, since later steps of the same reply refer to the file after this step.
     pub fn apply(&mut self, step: &Step, outcome: &Outcome) {
-        let Asks::Operation(operation) = &step.asks else { return };
+        let StepContent::Operation(operation) = &step.asks else { return };
         match (operation, &outcome.detail) {
             (Operation::Create { content, .. }, Detail::Created { path, .. }) => {
                 self.record(path.clone(), FileVersion::whole(content.as_bytes()));

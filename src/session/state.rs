@@ -10,7 +10,8 @@ use crate::clock::Timestamp;
 use crate::policy::Ask;
 use crate::protocol::operations::Event;
 use crate::protocol::{
-    Asks, Detail, Dialect, Digest, Kind, Operation, Outcome, Part, RelPath, Step, WarningKind, tags,
+    Detail, Dialect, Digest, Kind, Operation, Outcome, Part, RelPath, Step, StepContent,
+    WarningKind, tags,
 };
 use crate::settings::{Policy, SESSION_POLICY};
 use crate::workspace::Contents;
@@ -258,8 +259,8 @@ impl Session {
     pub fn asked_operation(&self) -> Option<&Operation> {
         let pending = self.pending.as_ref()?;
         match &pending.steps.get(pending.question.step?)?.asks {
-            Asks::Operation(operation) => Some(operation),
-            Asks::Invalid(_) => None,
+            StepContent::Operation(operation) => Some(operation),
+            StepContent::Invalid(_) => None,
         }
     }
 

@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::executor::Executor;
 use crate::policy::{self, Access, Ask, Denial, Grant, NEW_REPOSITORY, Verdict};
 use crate::protocol::{
-    Asks, Change, Digest, Failure, FailureKind, Operation, Part, Reading, RelPath, ShellCommand,
-    Step,
+    Change, Digest, Failure, FailureKind, Operation, Part, Reading, RelPath, ShellCommand, Step,
+    StepContent,
 };
 use crate::session::{ApprovalDecision, Question, Session};
 use crate::settings::Policy;
@@ -89,7 +89,7 @@ pub fn state_of(
     let Session { id, sequence, policy, .. } = session;
     let mut bound = format!("{id}\0{sequence}\0{policy}\0{}", reply.as_str());
     for step in steps {
-        if let Asks::Operation(operation) = &step.asks {
+        if let StepContent::Operation(operation) = &step.asks {
             bound += binding(operation, executor)?.as_str();
         }
     }

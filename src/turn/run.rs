@@ -12,8 +12,8 @@ use crate::executor::{Executor, InterruptedStep, WriteAhead, unknown_result};
 use crate::policy::Grant;
 use crate::protocol::operations::UtcTime;
 use crate::protocol::{
-    Asked, Asks, Change, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation,
-    Outcome, Part, Reading, RelPath, Step, Warning, WarningKind, elision, tags,
+    Change, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation, Outcome,
+    Part, Reading, RelPath, SentValues, Step, StepContent, Warning, WarningKind, elision, tags,
 };
 use crate::session::record::UnfinishedTurn;
 use crate::session::{FileVersions, Question};
@@ -47,8 +47,9 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<TurnResult> {
     let (steps, over_limit) = input.steps.split_at(input.steps.len().min(STEP_LIMIT));
-    let completes =
-        |step: &Step| matches!(step.asks, Asks::Operation(Operation::Done { if_ok: false, .. }));
+    let completes = |step: &Step| {
+        matches!(step.asks, StepContent::Operation(Operation::Done { if_ok: false, .. }))
+    };
     let mut turn = RunningTurn {
         input,
         executor,
@@ -115,8 +116,10 @@ impl RunningTurn<'_, '_> {
         }
         let operation = match (&step.asks, self.stopped) {
             (_, Some(why)) => return Ok(Some(Outcome::not_run(step, why))),
-            (Asks::Invalid(invalid), None) => return Ok(Some(Outcome::invalid(step, invalid))),
-            (Asks::Operation(operation), None) => operation,
+            (StepContent::Invalid(invalid), None) => {
+                return Ok(Some(Outcome::invalid(step, invalid)));
+            }
+            (StepContent::Operation(operation), None) => operation,
         };
         if let Operation::Read { path, reading: Reading::Later(_) | Reading::Definition(_) } =
             operation
@@ -148,7 +151,7 @@ impl RunningTurn<'_, '_> {
         }
         let mut joined = 0;
         for (n, step) in (first..).zip(steps) {
-            let Asks::Operation(operation) = &step.asks else { break };
+            let StepContent::Operation(operation) = &step.asks else { break };
             let is_change = matches!(operation.kind(), Kind::Create | Kind::Edit | Kind::Delete);
             if !is_change || self.input.known.contains_key(&n) {
                 break;
@@ -169,7 +172,7 @@ impl RunningTurn<'_, '_> {
         let mut write_ahead = |entry: WriteAhead<'_>| self.ledger.write_ahead(first, entry);
         let details = self.executor.perform_joined(&mut write_ahead)?;
         for (step, detail) in steps.iter().zip(details) {
-            let Asks::Operation(operation) = &step.asks else { break };
+            let StepContent::Operation(operation) = &step.asks else { break };
             self.observer.event(Event::StepBegun(step));
             let outcome = self.outcome(step, operation, detail, None);
             self.record_outcome(self.outcomes.len(), step, outcome)?;
@@ -372,7 +375,7 @@ pub fn known_outcomes(
     known.extend(turn.results.clone());
     for (n, effect) in &turn.intents {
         let Some(step) = turn.begin.steps().get(*n) else { continue };
-        let Asks::Operation(operation) = &step.asks else { continue };
+        let StepContent::Operation(operation) = &step.asks else { continue };
         if known.contains_key(n) {
             continue;
         }
@@ -395,7 +398,8 @@ fn read_requested(
     path: &RelPath,
     mut part: Part,
 ) -> Result<Result<(Part, Contents), Failure>> {
-    if let Asks::Operation(Operation::Read { reading: Reading::Definition(name), .. }) = &step.asks
+    if let StepContent::Operation(Operation::Read { reading: Reading::Definition(name), .. }) =
+        &step.asks
     {
         match executor.find_definition(path, name)? {
             Ok(lines) => part = lines,
@@ -432,7 +436,7 @@ fn warn_of_placeholder(operation: &Operation, detail: &Detail) -> Option<Warning
 /// Adds the operation's place in the reply to the reason of a failure, to help the model correct it. Not for events,
 /// which identify their operation by its ID.
 fn add_location(step: &Step, outcome: &mut Outcome) {
-    let Asks::Operation(operation) = &step.asks else { return };
+    let StepContent::Operation(operation) = &step.asks else { return };
     let (Detail::Failed(failure), None) = (&mut outcome.detail, &outcome.asked) else { return };
     let is_corrected = matches!(
         failure.kind,
@@ -450,7 +454,7 @@ fn add_location(step: &Step, outcome: &mut Outcome) {
 /// Lists the first of these steps, counted from 0, by name and place in the reply.
 fn list_steps(steps: &[Step], numbers: impl Iterator<Item = usize>) -> String {
     let name = |n: usize| match &steps[n].asked {
-        Some(Asked { id: Some(id), .. }) => format!("\"{}\"", visible_line(id)),
+        Some(SentValues { id: Some(id), .. }) => format!("\"{}\"", visible_line(id)),
         Some(_) => format!("operation {}", n + 1),
         None => format!("{} on line {} of the reply", tags::name(steps[n].kind()), steps[n].line),
     };

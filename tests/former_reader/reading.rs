@@ -1,7 +1,8 @@
 //! What a reader makes of a reply, as lines. The one place here that knows the library's names.
 
 use deaddrop::protocol::{
-    Asks, Change, Dialect, Existing, Operation, ParsedReply, Reading, RelPath, Step, code, read,
+    Change, Dialect, Existing, Operation, ParsedReply, Reading, RelPath, Step, StepContent, code,
+    read,
 };
 
 /// A line for what the reply as a whole is, if there is something to say, one for each step and, indented
@@ -20,7 +21,7 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
         let early = if early { " early" } else { "" };
         lines.push(format!("may be incomplete:{unclosed}{early}"));
     }
-    let is_executable = |step: &Step| matches!(step.asks, Asks::Operation(_));
+    let is_executable = |step: &Step| matches!(step.asks, StepContent::Operation(_));
     if reply.dialect == Some(Dialect::Operations) && reply.steps.iter().any(is_executable) {
         // What a message asks for is the other dialect's business; that it counts is the reader's.
         lines.push(format!("{} + message of the operations dialect", reply.steps[0].line));
@@ -33,11 +34,11 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
     }
     for step in &reply.steps {
         lines.push(match &step.asks {
-            Asks::Operation(operation) => {
+            StepContent::Operation(operation) => {
                 let held = if step.passes_over { ", held" } else { "" };
                 format!("{} + {}{held}", step.line, described(operation))
             }
-            Asks::Invalid(invalid) => {
+            StepContent::Invalid(invalid) => {
                 let mark = if step.ends { "!!" } else { "!" };
                 let rejected = if invalid.rejected { ", rejected" } else { "" };
                 format!(

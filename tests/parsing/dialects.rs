@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use deaddrop::protocol::{
-    Asks, Dialect, Operation, ParsedReply, Reading, Streams, WarningKind, read, read_run,
+    Dialect, Operation, ParsedReply, Reading, StepContent, Streams, WarningKind, read, read_run,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -53,10 +53,10 @@ proptest! {
         for step in &tags.steps {
             prop_assert!(step.asked.is_none());
             match &step.asks {
-                Asks::Operation(Operation::Read { reading, .. }) => {
+                StepContent::Operation(Operation::Read { reading, .. }) => {
                     prop_assert_eq!(reading, &Reading::default());
                 }
-                Asks::Operation(Operation::Run(run)) => {
+                StepContent::Operation(Operation::Run(run)) => {
                     prop_assert_eq!(run.streams, Streams::Together);
                 }
                 _ => {}
@@ -64,15 +64,15 @@ proptest! {
         }
         for step in &operations.steps {
             match &step.asks {
-                Asks::Operation(Operation::Read { reading, .. }) => {
+                StepContent::Operation(Operation::Read { reading, .. }) => {
                     prop_assert!(matches!(reading, Reading::Now(_)));
                 }
-                Asks::Operation(Operation::Run(run)) => {
+                StepContent::Operation(Operation::Run(run)) => {
                     prop_assert_eq!(run.streams, Streams::Apart);
                 }
                 _ => {}
             }
-            if matches!(step.asks, Asks::Operation(_)) {
+            if matches!(step.asks, StepContent::Operation(_)) {
                 prop_assert!(step.asked.is_some());
             }
         }

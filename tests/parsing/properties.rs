@@ -2,7 +2,7 @@
 //! again, and nothing hostile stays hidden.
 
 use crate::fuzz_corpus::tags::print::print;
-use deaddrop::protocol::{Asks, Operation, RelPath, Warning, WarningKind, tags};
+use deaddrop::protocol::{Operation, RelPath, StepContent, Warning, WarningKind, tags};
 use deaddrop::text::{visible, visible_line};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -76,8 +76,8 @@ fn operations(text: &str) -> Vec<Operation> {
     let steps = tags::parse(text).steps.into_iter();
     steps
         .filter_map(|step| match step.asks {
-            Asks::Operation(operation) => Some(operation),
-            Asks::Invalid(_) => None,
+            StepContent::Operation(operation) => Some(operation),
+            StepContent::Invalid(_) => None,
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 //! tag lines changes nothing but that there are warnings, and no body is altered on the way.
 
 use crate::fuzz_corpus::tags::print::print;
-use deaddrop::protocol::{Asks, Operation, tags};
+use deaddrop::protocol::{Operation, StepContent, tags};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -70,8 +70,8 @@ fn operations(text: &str) -> Vec<Operation> {
     let steps = tags::parse(text).steps.into_iter();
     steps
         .map(|step| match step.asks {
-            Asks::Operation(operation) => operation,
-            Asks::Invalid(invalid) => panic!("{}\n{text}", invalid.reason),
+            StepContent::Operation(operation) => operation,
+            StepContent::Invalid(invalid) => panic!("{}\n{text}", invalid.reason),
         })
         .collect()
 }

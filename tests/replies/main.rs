@@ -20,7 +20,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use deaddrop::protocol::{Asks, Change, Operation, Reading, ReplyAddress, Step, tags};
+use deaddrop::protocol::{Change, Operation, Reading, ReplyAddress, Step, StepContent, tags};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::json;
 use similar::TextDiff;
@@ -102,8 +102,8 @@ fn unescaped(written: &str) -> Result<String, Failed> {
 /// The sorts of all that is told of a step, as they are counted by.
 fn sorts(step: &Step) -> impl Iterator<Item = String> {
     let mistake = match &step.asks {
-        Asks::Operation(_) => None,
-        Asks::Invalid(invalid) => Some(json!(invalid.mistake)),
+        StepContent::Operation(_) => None,
+        StepContent::Invalid(invalid) => Some(json!(invalid.mistake)),
     };
     let warnings = step.warnings.iter().map(|warning| json!(warning.kind));
     mistake.into_iter().chain(warnings).map(|sort| sort.as_str().unwrap().to_owned())
@@ -111,11 +111,11 @@ fn sorts(step: &Step) -> impl Iterator<Item = String> {
 
 fn shown(step: &Step) -> String {
     let mut out = match &step.asks {
-        Asks::Operation(operation) => {
+        StepContent::Operation(operation) => {
             let held = if step.passes_over { ", held" } else { "" };
             format!("{} + {}{held}\n", step.line, asked(operation))
         }
-        Asks::Invalid(invalid) => {
+        StepContent::Invalid(invalid) => {
             let mark = if step.ends { "!!" } else { "!" };
             let sort = if invalid.rejected { " rejected" } else { "" };
             let code = json!(invalid.mistake);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use deaddrop::protocol::{Asks, Dialect, Kind, operations, read, tags};
+use deaddrop::protocol::{Dialect, Kind, StepContent, operations, read, tags};
 
 /// The layers, lowest first. A module may import what stands in lower layers, and its neighbours.
 const LAYERS: [&[&str]; 11] = [
@@ -328,7 +328,7 @@ fn the_prompt_of_tags_is_itself_a_reply_of_every_command() {
     assert!(reply.steps.iter().all(|step| step.warnings.is_empty()), "{:#?}", reply.steps);
     let whole = tags::parse(tags::PROMPT);
     assert!(
-        matches!(whole.steps.as_slice(), [step] if matches!(step.asks, Asks::Invalid(_))),
+        matches!(whole.steps.as_slice(), [step] if matches!(step.asks, StepContent::Invalid(_))),
         "{:#?}",
         whole.steps
     );

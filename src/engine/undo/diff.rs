@@ -31,7 +31,7 @@ pub struct TurnDiff<'a> {
     /// Their combined changes, by path.
     pub changes: Vec<TreeChange>,
     /// The turns.
-    of: &'a [RecordedTurn],
+    turns: &'a [RecordedTurn],
     store: &'a CheckpointStore,
 }
 
@@ -59,7 +59,7 @@ impl TurnDiff<'_> {
 
     /// The known changes of ignored files, which cannot be shown.
     pub fn ignored(&self) -> Option<Ignored> {
-        self.of.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)
+        self.turns.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)
     }
 
     /// The first turn whose record contains this content.
@@ -69,7 +69,7 @@ impl TurnDiff<'_> {
             let changes = self.store.read_composed(records).ok().flatten().unwrap_or_default();
             changes.iter().any(|change| change.blobs().any(|blob| blob == content))
         };
-        self.of.iter().find(names).map_or(self.last, |turn| turn.sequence)
+        self.turns.iter().find(names).map_or(self.last, |turn| turn.sequence)
     }
 }
 
@@ -159,7 +159,7 @@ impl TurnDiffs {
         }
         let mut changes = compose(parts);
         changes.retain(|change| change.before != change.after);
-        Ok(TurnDiff { first: *first, last: *last, changes, of, store: &self.store })
+        Ok(TurnDiff { first: *first, last: *last, changes, turns: of, store: &self.store })
     }
 
     fn no_such_turn(&self, range: TurnSpan) -> Error {

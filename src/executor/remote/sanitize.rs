@@ -144,7 +144,7 @@ pub(super) fn done(mut done: Done, operation: &Operation, output_limit: usize) -
         (_, Detail::Failed(failed)) => {
             // Only an edit by lines can fail because the file has changed.
             if !matches!(operation, Operation::Edit { change: Change::Lines { .. }, .. }) {
-                failed.fresh = None;
+                failed.present_file = None;
             }
             *failed = failure(failed.clone());
         }
@@ -154,7 +154,7 @@ pub(super) fn done(mut done: Done, operation: &Operation, output_limit: usize) -
         ) => {
             if let Some(revision) = revision {
                 limit_excerpt(&mut revision.excerpt);
-                revision.loosely.truncate(MAX_WARNINGS);
+                revision.fuzzy_matches.truncate(MAX_WARNINGS);
             }
         }
         (Operation::Create { .. }, Detail::Created { .. })

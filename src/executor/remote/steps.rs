@@ -41,10 +41,14 @@ impl<'a> RemoteExecutor<'a> {
     }
 
     /// Requests the path facts of an operation, once before each step.
-    fn request_path_facts(&self, operation: &Operation, standing: bool) -> Result<PathFactsResult> {
-        let params = PathFactsParams { operation: without_content(operation), standing };
+    fn request_path_facts(
+        &self,
+        operation: &Operation,
+        with_digest: bool,
+    ) -> Result<PathFactsResult> {
+        let params = PathFactsParams { operation: without_content(operation), with_digest };
         let known = self.path_facts.take().filter(|(known, _)| {
-            known.operation == params.operation && (known.standing || !params.standing)
+            known.operation == params.operation && (known.with_digest || !params.with_digest)
         });
         let (params, result) = match known {
             Some(known) => known,
@@ -213,7 +217,7 @@ impl Executor for RemoteExecutor<'_> {
             return Ok(None);
         }
         // Without facts, the policy would not judge the path.
-        let Some(mut facts) = self.request_path_facts(operation, false)?.look else {
+        let Some(mut facts) = self.request_path_facts(operation, false)?.facts else {
             return Err(self.guest.invalid_answer("look", "the facts of the path are missing"));
         };
         // Without those of a move, it would not judge the other path.
@@ -231,7 +235,7 @@ impl Executor for RemoteExecutor<'_> {
         match operation {
             Operation::Run(run) if run.cwd.is_none() => Ok(None),
             Operation::Message { .. } | Operation::Done { .. } => Ok(None),
-            _ => Ok(self.request_path_facts(operation, false)?.place),
+            _ => Ok(self.request_path_facts(operation, false)?.resolved_path),
         }
     }
 
@@ -239,7 +243,7 @@ impl Executor for RemoteExecutor<'_> {
         if !has_effect(operation) || operation.path().is_none() {
             return Ok(None);
         }
-        Ok(self.request_path_facts(operation, true)?.standing)
+        Ok(self.request_path_facts(operation, true)?.content_digest)
     }
 
     fn inspect_interrupted(

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::executor::{Executor, FileState, LocalExecutor, PreviewExecutor, PreviewedChange};
 use crate::policy::Grant;
 use crate::protocol::{
-    Asks, Detail, Existing, Operation, Part, Reading, RelPath, ShellCommand, tags,
+    Detail, Existing, Operation, Part, Reading, RelPath, ShellCommand, StepContent, tags,
 };
 use crate::runner::Runner;
 use crate::settings::Sandbox;
@@ -90,8 +90,8 @@ fn operations(reply: &str) -> Vec<Operation> {
     let steps = tags::parse(reply).steps.into_iter();
     steps
         .filter_map(|step| match step.asks {
-            Asks::Operation(operation) => Some(operation),
-            Asks::Invalid(_) => None,
+            StepContent::Operation(operation) => Some(operation),
+            StepContent::Invalid(_) => None,
         })
         .collect()
 }

@@ -76,19 +76,22 @@ pub struct WalkResult {
 pub struct PathFactsParams {
     pub operation: Operation,
     /// Whether the digest of what is there is wanted.
-    #[serde(default)]
-    pub standing: bool,
+    #[serde(default, rename = "standing")]
+    pub with_digest: bool,
 }
 
 /// The result of `look`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathFactsResult {
     /// As [`crate::executor::Executor::path_facts`].
-    pub look: Option<PathFacts>,
+    #[serde(rename = "look")]
+    pub facts: Option<PathFacts>,
     /// As [`crate::executor::Executor::resolved_path`].
-    pub place: Option<RelPath>,
+    #[serde(rename = "place")]
+    pub resolved_path: Option<RelPath>,
     /// As [`crate::executor::Executor::content_digest`], if it was wanted.
-    pub standing: Option<Digest>,
+    #[serde(rename = "standing")]
+    pub content_digest: Option<Digest>,
 }
 
 /// The parameters of `find`: a list or a search.

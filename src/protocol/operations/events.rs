@@ -17,8 +17,8 @@ use serde::Serialize;
 
 use super::{ErrorCategory, Event, EventType, EventsMessage, Status, UtcTime};
 use crate::protocol::{
-    Asks, CommandOutput, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation,
-    Outcome, RelPath, Step, Warning, WarningKind, code, tags,
+    CommandOutput, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation,
+    Outcome, RelPath, Step, StepContent, Warning, WarningKind, code, tags,
 };
 use crate::text::{ascii_controls, count, visible_line};
 
@@ -81,9 +81,9 @@ pub fn status_of(outcomes: &[Outcome]) -> Status {
 /// generated one.
 pub fn approval_required(step: &Step, id: &str, reason: &str, policy: &str, at: UtcTime) -> Event {
     let subject = match &step.asks {
-        Asks::Operation(Operation::Run(run)) => Some(("command", &*run.command)),
-        Asks::Operation(operation) => operation.path().map(|path| ("path", path.as_str())),
-        Asks::Invalid(_) => None,
+        StepContent::Operation(Operation::Run(run)) => Some(("command", &*run.command)),
+        StepContent::Operation(operation) => operation.path().map(|path| ("path", path.as_str())),
+        StepContent::Invalid(_) => None,
     };
     let sent = step.asked.as_ref().map(|asked| &*asked.about).filter(|about| !about.is_empty());
     let subject = subject.map(|(key, lowered)| (key, sent.unwrap_or(lowered)));

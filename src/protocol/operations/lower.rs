@@ -11,8 +11,8 @@ use super::wire::{FileEdit, SentOperation};
 use super::{Encoding, OPERATIONS_LIMIT, Received, ReceivedOperation, RefusedMessage};
 use crate::protocol::mistake::Problem;
 use crate::protocol::{
-    Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, PathFault, Reading, RelPath,
-    Replacement, ShellCommand, Step, Streams, TextOrBytes, Warning, WarningKind,
+    Change, Existing, Invalid, Kind, Mistake, Operation, PathFault, Reading, RelPath, Replacement,
+    SentValues, ShellCommand, Step, StepContent, Streams, TextOrBytes, Warning, WarningKind,
     content_checks::{diff, fence, is_code, may_be_patch},
     returns,
 };
@@ -42,7 +42,7 @@ pub fn steps(found: Result<Received, RefusedMessage>, ends: bool) -> Vec<Step> {
             "The operations message has no operations, so nothing was done. To end the session, send a message operation with the id \"{DONE}\""
         );
         let step = Step::refused(line, Mistake::NoCommand, reason);
-        return vec![Step { asked: Some(Asked::default()), ..step }];
+        return vec![Step { asked: Some(SentValues::default()), ..step }];
     }
     let last = entries.len().saturating_sub(1);
     let lower_entry = |(n, entry): (usize, ReceivedOperation)| {
@@ -61,13 +61,15 @@ pub fn steps(found: Result<Received, RefusedMessage>, ends: bool) -> Vec<Step> {
                         "the id \"{DONE}\" did not end the session: only the last operation of a reply can"
                     );
                     warnings.push(Warning::new(WarningKind::EndNotLast, told));
-                    Asks::Operation(Operation::Message { text })
+                    StepContent::Operation(Operation::Message { text })
                 } else {
-                    Asks::Operation(Operation::Done { summary: text, if_ok: true })
+                    StepContent::Operation(Operation::Done { summary: text, if_ok: true })
                 }
             }
-            Ok(operation) => Asks::Operation(operation),
-            Err(invalid) => Asks::Invalid(Invalid { kind: kind.unwrap_or(Kind::Reply), ..invalid }),
+            Ok(operation) => StepContent::Operation(operation),
+            Err(invalid) => {
+                StepContent::Invalid(Invalid { kind: kind.unwrap_or(Kind::Reply), ..invalid })
+            }
         };
         Step { asked: Some(asked), warnings, ..Step::new(line, asks) }
     };

@@ -14,7 +14,7 @@ use serde_json::{Error, Value, json};
 
 use super::validate::{check, check_union, form, in_plain_words};
 use super::{Approval, Event, EventsMessage, OPERATION_TYPES, SchemaFaults};
-use crate::protocol::{Asked, Kind, bounded};
+use crate::protocol::{Kind, SentValues, bounded};
 use crate::text::visible_line;
 
 /// The number of operations of one message that are carried out.
@@ -44,7 +44,7 @@ pub struct ReceivedOperation {
     /// Its kind, if its type is one of the six.
     pub kind: Option<Kind>,
     /// Its ID, and the path or command of a valid one.
-    pub asked: Asked,
+    pub asked: SentValues,
     /// The operation as it was sent, which is valid, or why it is skipped although others are carried out
     /// (agent-spaces-protocol, "Graceful Degradation"). Those after the first [`OPERATIONS_LIMIT`] are skipped, too.
     pub operation: Result<Value, SchemaFaults>,
@@ -100,7 +100,7 @@ fn entry(n: usize, part: &str, lines: &mut Lines) -> ReceivedOperation {
         Err(SchemaFaults::one(&operation_path(n), problem, form))
     };
     let about = if operation.is_ok() { about } else { String::new() };
-    ReceivedOperation { line, kind, asked: Asked { id, about }, operation }
+    ReceivedOperation { line, kind, asked: SentValues { id, about }, operation }
 }
 
 /// The kind of operations of that type.

@@ -11,16 +11,16 @@ const BOTH: [Dialect; 2] = [Dialect::Tags, Dialect::Operations];
 /// The kinds that are asked for; what cannot be is `!`.
 fn kinds(reply: &Reply) -> Vec<String> {
     let shown = |step: &Step| match &step.asks {
-        Asks::Operation(operation) => format!("{:?}", operation.kind()),
-        Asks::Invalid(invalid) => format!("!{:?}", invalid.kind),
+        StepContent::Operation(operation) => format!("{:?}", operation.kind()),
+        StepContent::Invalid(invalid) => format!("!{:?}", invalid.kind),
     };
     reply.steps.iter().map(shown).collect()
 }
 
 fn reason(step: &Step) -> &str {
     match &step.asks {
-        Asks::Invalid(Invalid { reason, .. }) => reason,
-        Asks::Operation(operation) => panic!("{operation:?}"),
+        StepContent::Invalid(Invalid { reason, .. }) => reason,
+        StepContent::Operation(operation) => panic!("{operation:?}"),
     }
 }
 
@@ -32,16 +32,20 @@ fn the_session_decides_how_results_are_kept() {
     ]}"#;
     let asked = |reply: &Reply, n: usize| reply.steps[n].asked.clone().unwrap();
     let reply = read(text, Dialect::Operations);
-    assert_eq!(asked(&reply, 0), Asked { id: Some("s".into()), about: "ls".into() });
-    assert_eq!(asked(&reply, 1), Asked { id: None, about: "./a".into() });
-    let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[1].asks else { panic!() };
+    assert_eq!(asked(&reply, 0), SentValues { id: Some("s".into()), about: "ls".into() });
+    assert_eq!(asked(&reply, 1), SentValues { id: None, about: "./a".into() });
+    let StepContent::Operation(Operation::Read { reading, .. }) = &reply.steps[1].asks else {
+        panic!()
+    };
     assert_eq!(*reading, Reading::Now(Encoding::Base64));
 
     let reply = read(text, Dialect::Tags);
     assert!(reply.steps.iter().all(|step| step.asked.is_none()));
-    let Asks::Operation(Operation::Run(run)) = &reply.steps[0].asks else { panic!() };
+    let StepContent::Operation(Operation::Run(run)) = &reply.steps[0].asks else { panic!() };
     assert_eq!(run.streams, Streams::Together);
-    let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[1].asks else { panic!() };
+    let StepContent::Operation(Operation::Read { reading, .. }) = &reply.steps[1].asks else {
+        panic!()
+    };
     assert_eq!(*reading, Reading::default());
     assert!(reply.steps[1].warnings[0].text.contains("base64 was ignored"));
 
@@ -49,7 +53,9 @@ fn the_session_decides_how_results_are_kept() {
     let reply = read(tags, Dialect::Operations);
     let about: Vec<String> = (0..5).map(|n| asked(&reply, n).about).collect();
     assert_eq!(about, ["a", "ls", "", "../x", ""]);
-    let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[0].asks else { panic!() };
+    let StepContent::Operation(Operation::Read { reading, .. }) = &reply.steps[0].asks else {
+        panic!()
+    };
     assert_eq!(*reading, Reading::Now(Encoding::Utf8));
     assert_eq!(read(tags, Dialect::Tags), tags::parse(tags));
 }
@@ -159,7 +165,7 @@ fn faults_stand_on_one_line_among_tags() {
     assert_eq!(told(Dialect::Operations).lines().count(), 2);
     assert_eq!(told(Dialect::Tags), told(Dialect::Operations).replace('\n', "; "));
     let step = &read(&text, Dialect::Tags).steps[0];
-    let Asks::Invalid(invalid) = &step.asks else { panic!() };
+    let StepContent::Invalid(invalid) = &step.asks else { panic!() };
     let outcome = Outcome::invalid(step, invalid);
     let crate::protocol::Detail::Failed(failure) = outcome.detail else { panic!() };
     assert_eq!(failure.kind, FailureKind::Invalid);
@@ -204,11 +210,11 @@ fn an_absolute_path_in_the_workspace_is_the_relative_one() {
         let workspace = Some(Path::new("/home/u/ws"));
         let step = ParsedReply::new(text).read_in(Dialect::Tags, workspace).steps.remove(0);
         match (&step.asks, warnings) {
-            (Asks::Operation(operation), Some(count)) => {
+            (StepContent::Operation(operation), Some(count)) => {
                 assert_eq!(operation.path().unwrap().as_str(), expected, "{given}");
                 assert_eq!(step.warnings.len(), count, "{given}");
             }
-            (Asks::Invalid(invalid), None) => {
+            (StepContent::Invalid(invalid), None) => {
                 assert!(invalid.rejected && invalid.reason.contains(&expected), "{invalid:?}");
             }
             _ => panic!("{step:?}"),
@@ -217,7 +223,7 @@ fn an_absolute_path_in_the_workspace_is_the_relative_one() {
     let list = "[LIST_FILES path=\"/home/u/ws/\"]\n".to_owned();
     let mut list = ParsedReply::new(list);
     let steps = list.read_in(Dialect::Tags, Some(Path::new("/home/u/ws"))).steps;
-    assert_eq!(steps[0].asks, Asks::Operation(Operation::List { path: None }));
+    assert_eq!(steps[0].asks, StepContent::Operation(Operation::List { path: None }));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use super::lints;
 use super::paths::{self, TagError};
 use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{
-    Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath,
-    ShellCommand, Step, Warning, WarningKind, returns,
+    Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath, SentValues,
+    ShellCommand, Step, StepContent, Warning, WarningKind, returns,
 };
 
 /// A block whose tags were read.
@@ -32,15 +32,15 @@ impl TagBlock<'_> {
         let (command, number, tag) = (self.command, self.number, brief(self.tag.trim()));
         let mut step = match self.operation(workspace, &mut warnings) {
             Ok(operation) => {
-                Step { as_sent: Some(tag), ..Step::new(number, Asks::Operation(operation)) }
+                Step { as_sent: Some(tag), ..Step::new(number, StepContent::Operation(operation)) }
             }
             Err(TagError::PathOutside { given, fault }) => {
                 let form = command.form;
                 let reason = format!("{fault} (line {number}, `{tag}`). Correct form: {form}");
                 let (kind, mistake) = (command.kind, Mistake::PathRefused);
                 let invalid = Invalid { kind, mistake, rejected: true, reason };
-                let asked = Some(Asked { id: None, about: given });
-                Step { asked, ..Step::new(number, Asks::Invalid(invalid)) }
+                let asked = Some(SentValues { id: None, about: given });
+                Step { asked, ..Step::new(number, StepContent::Invalid(invalid)) }
             }
             Err(TagError::Problem(problem)) => {
                 Step::new(number, tag_fault(command, number, self.tag, &problem))
@@ -204,11 +204,16 @@ fn without_newline(mut body: String) -> String {
 }
 
 /// The refusal of a block, with the fault and the correct form.
-pub(super) fn tag_fault(command: &TagCommand, number: usize, tag: &str, what: &Problem) -> Asks {
+pub(super) fn tag_fault(
+    command: &TagCommand,
+    number: usize,
+    tag: &str,
+    what: &Problem,
+) -> StepContent {
     let Problem { mistake, phrase } = what;
     let (tag, phrase, form) = (brief(tag.trim()), phrase.trim_end_matches(','), command.form);
     let reason = format!("Line {number}, `{tag}`: {phrase}. Correct form: {form}");
-    Asks::Invalid(Invalid { kind: command.kind, mistake: *mistake, rejected: false, reason })
+    StepContent::Invalid(Invalid { kind: command.kind, mistake: *mistake, rejected: false, reason })
 }
 
 /// The refusal of a block, with the reason as a sentence.
@@ -219,5 +224,5 @@ pub(super) fn refused(
     sentence: String,
 ) -> Step {
     let invalid = Invalid { kind: command.kind, mistake, rejected: false, reason: sentence };
-    Step::new(number, Asks::Invalid(invalid))
+    Step::new(number, StepContent::Invalid(invalid))
 }

@@ -580,7 +580,7 @@ pub(super) fn advise_closing(command: &TagCommand) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Asks, tags::parse};
+    use crate::protocol::{StepContent, tags::parse};
 
     #[test]
     fn a_closing_tag_and_an_opening_one_are_found_at_the_beginning_and_behind_a_text() {
@@ -660,7 +660,7 @@ mod tests {
             (format!("{OPEN}`{}`\n{CLOSE}{DELETE}", CLOSE.trim_end()), 2, false),
         ] {
             let reply = parse(&text);
-            let good = |asks: &Asks| matches!(asks, Asks::Operation(_));
+            let good = |asks: &StepContent| matches!(asks, StepContent::Operation(_));
             let good = reply.steps.iter().filter(|step| good(&step.asks)).count();
             assert_eq!(good, in_order, "{text}");
             assert_eq!(reply.steps.last().unwrap().ends, ends, "{text}");
@@ -672,7 +672,9 @@ mod tests {
         for nearly in ["x[/CREATE_FILE end=\"T\"]", "[/CREATE_FILE end=\"T\"] y"] {
             let text =
                 format!("[CREATE_FILE path=\"a\" end=\"T\"]\nT T\n{nearly}\nT\n[/CREATE_FILE]\n");
-            let Asks::Invalid(invalid) = &parse(&text).steps[0].asks else { panic!("{nearly}") };
+            let StepContent::Invalid(invalid) = &parse(&text).steps[0].asks else {
+                panic!("{nearly}")
+            };
             assert_eq!(invalid.mistake, Mistake::CutOff);
             let told = format!("`{nearly}` on line 3 does not close it");
             assert!(invalid.reason.contains(&told), "{}", invalid.reason);

@@ -22,8 +22,8 @@ use super::signs::Signs;
 use super::spans::OpenSpan;
 use crate::protocol::mistake::Problem;
 use crate::protocol::{
-    Asks, Dialect, Kind, Mistake, Operation, Reply, ReplyAddress, Step, Warning, WarningKind,
-    returns,
+    Dialect, Kind, Mistake, Operation, Reply, ReplyAddress, Step, StepContent, Warning,
+    WarningKind, returns,
 };
 
 /// The error for a reply without a block.
@@ -123,8 +123,8 @@ impl ReplyItem<'_> {
     pub(super) fn is_command(&self) -> bool {
         match &self.kind {
             ItemKind::Step(step) => match &step.asks {
-                Asks::Invalid(invalid) => invalid.mistake != Mistake::ThoughtsUnopened,
-                Asks::Operation(_) => true,
+                StepContent::Invalid(invalid) => invalid.mistake != Mistake::ThoughtsUnopened,
+                StepContent::Operation(_) => true,
             },
             ItemKind::Block(_) => true,
             ItemKind::Note(_) | ItemKind::More(_) => false,
@@ -514,7 +514,7 @@ impl<'a> Parser<'a> {
                     escaped += usize::from(found.decoration.has(Decoration::ESCAPES));
                     let stray = found.stray.clone();
                     let step = self.step_of(*found);
-                    let is_refused = matches!(step.asks, Asks::Invalid(_));
+                    let is_refused = matches!(step.asks, StepContent::Invalid(_));
                     let has_steps = !steps.is_empty();
                     // A refused block has no body, so this end of reasoning counts after all.
                     let lost = stray
@@ -547,7 +547,8 @@ impl<'a> Parser<'a> {
             first.warnings.append(&mut notes);
         }
         for step in &mut steps {
-            let ends = matches!(step.asks, Asks::Operation(Operation::Done { if_ok: true, .. }));
+            let ends =
+                matches!(step.asks, StepContent::Operation(Operation::Done { if_ok: true, .. }));
             step.passes_over = self.missed_command && ends;
         }
         let (unclosed, answers) = (self.unclosed, self.answers);
@@ -747,7 +748,7 @@ fn ambiguity(token: &Token, closing: &str, first: &str) -> Option<String> {
 }
 #[cfg(test)]
 mod tests {
-    use crate::protocol::{Asks, tags::parse};
+    use crate::protocol::{StepContent, tags::parse};
 
     #[test]
     fn a_text_on_the_tag_line_cannot_hold_its_closing_tag() {
@@ -758,8 +759,8 @@ mod tests {
         ] {
             let reply = parse(text);
             assert_eq!(reply.steps.len(), steps, "{text}");
-            assert!(matches!(reply.steps[1].asks, Asks::Operation(_)), "{text}");
-            let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!("{text}") };
+            assert!(matches!(reply.steps[1].asks, StepContent::Operation(_)), "{text}");
+            let StepContent::Invalid(invalid) = &reply.steps[0].asks else { panic!("{text}") };
             assert!(invalid.reason.contains("`: the text after the tag contains [/"));
             assert!(invalid.reason.contains("Correct form: ["), "{}", invalid.reason);
         }

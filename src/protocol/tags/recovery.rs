@@ -384,7 +384,7 @@ fn shown_below(text: &str, lead: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Asks;
+    use crate::protocol::StepContent;
     use crate::protocol::tags::parse;
 
     #[test]
@@ -424,7 +424,7 @@ mod tests {
         }
         // A second one after a command refuses the reply.
         let reply = parse(&format!("{line}{run}{line}"));
-        let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
+        let StepContent::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
         assert_eq!((reply.steps.len(), invalid.mistake), (1, Mistake::ReplyLineLate));
         let within = format!("[MESSAGE]\n{line}[/MESSAGE]\n");
         assert_eq!(parse(&within).answers, None);
@@ -436,7 +436,7 @@ mod tests {
         let of = |n: u32| format!("[REPLY session=\"a1b2c3d4\" sequence=\"{n}\"]\n");
         let reply = parse(&format!("{}Or:\n{}{run}", of(1), of(2)));
         assert_eq!(reply.steps.len(), 1);
-        let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
+        let StepContent::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
         assert!(invalid.reason.contains("two different messages"), "{}", invalid.reason);
 
         // After a command it refuses the reply, too: the commands before it may be an example.
@@ -447,7 +447,7 @@ mod tests {
             let reply = parse(&format!("{before}{run}As I said:\n{}{run}", of(2)));
             assert_eq!(reply.answers.map(|answers| answers.sequence), answered);
             assert_eq!(reply.steps.len(), 1);
-            let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
+            let StepContent::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
             assert_eq!(invalid.mistake, sort);
         }
         for (button, warnings) in

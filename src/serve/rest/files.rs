@@ -15,7 +15,7 @@ use crate::clock::Timestamp;
 use crate::executor::PreviewExecutor;
 use crate::policy::{self, Access, Verdict};
 use crate::protocol::operations::{self, Encoding, ErrorCategory, Event, EventType, SchemaFault};
-use crate::protocol::{Asks, Operation, RelPath, Step};
+use crate::protocol::{Operation, RelPath, Step, StepContent};
 use crate::session::RunRequest;
 use crate::settings::Policy;
 use crate::space::run_events;
@@ -103,8 +103,8 @@ fn step(operation: &Value) -> Result<Step, ApiError> {
     let step = operations::steps(Ok(received), false).into_iter().next();
     let step = step.ok_or_else(|| ApiError::invalid("path", "it names no file"))?;
     match &step.asks {
-        Asks::Invalid(invalid) => Err(ApiError::invalid("path", &invalid.reason)),
-        Asks::Operation(_) => Ok(step),
+        StepContent::Invalid(invalid) => Err(ApiError::invalid("path", &invalid.reason)),
+        StepContent::Operation(_) => Ok(step),
     }
 }
 
@@ -116,7 +116,7 @@ fn workspace(space: &RestSpace) -> Result<Workspace, ApiError> {
 
 /// Refuses operations that the policy does not allow outright: nobody can be asked about a single file.
 fn judge(policy: &Policy, step: &Step, workspace: &Workspace) -> Result<(), ApiError> {
-    let Asks::Operation(operation) = &step.asks else { return Ok(()) };
+    let StepContent::Operation(operation) = &step.asks else { return Ok(()) };
     let executor = PreviewExecutor::new(workspace);
     let decision =
         turn::judge(policy, true, operation, &executor).map_err(|e| ApiError::failed(&e))?;
@@ -144,7 +144,7 @@ fn read(
 ) -> Result<ApiReply, ApiError> {
     let workspace = workspace(space)?;
     judge(&space.policy()?, step, &workspace)?;
-    let Asks::Operation(Operation::Read { path: place, .. }) = &step.asks else {
+    let StepContent::Operation(Operation::Read { path: place, .. }) = &step.asks else {
         return Err(ApiError::no_file(path));
     };
     let contents = workspace.read(place, LARGEST).map_err(|_| ApiError::no_file(path))?;

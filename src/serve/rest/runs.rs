@@ -15,7 +15,7 @@ use crate::clock::Timestamp;
 use crate::ipc::Request;
 use crate::outbox::{events_so_far, question};
 use crate::protocol::operations::{self, Decision, Event, Status, parse_approval};
-use crate::protocol::{Asks, Digest, Operation, Outcome, Step};
+use crate::protocol::{Digest, Operation, Outcome, Step, StepContent};
 use crate::runner::interrupt;
 use crate::session::{RunRequest, Session, new_id, run_id, run_stem};
 use crate::space::{decision_about, run_events};
@@ -78,7 +78,7 @@ pub(super) fn run_of(
 ) -> Result<(Arc<Ticket>, Request), ApiError> {
     let env = space.record().env.clone();
     for step in &mut steps {
-        if let Asks::Operation(Operation::Run(run)) = &mut step.asks {
+        if let StepContent::Operation(Operation::Run(run)) = &mut step.asks {
             for (name, value) in &env {
                 run.env.entry(name.clone()).or_insert_with(|| value.clone());
             }

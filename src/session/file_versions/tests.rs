@@ -44,7 +44,7 @@ fn excerpt(lines: impl IntoIterator<Item = usize>, more: usize) -> Excerpt {
 /// An edit by search of `a`, what is shown with it, and what it came to.
 fn search(before: &str, after: &str, excerpt: Excerpt) -> (Operation, Detail) {
     let revision =
-        Revision { before: whole(before), after: whole(after), excerpt, loosely: vec![] };
+        Revision { before: whole(before), after: whole(after), excerpt, fuzzy_matches: vec![] };
     let revision = Some(Box::new(revision));
     let detail = Detail::Replaced { path: path("a"), edits: 1, revision };
     (Operation::Edit { path: path("a"), change: Change::Once(Vec::new()) }, detail)
@@ -67,7 +67,8 @@ fn edit_lines(before: &str, after: &str, lines: Range, inserted: usize) -> (Oper
 fn refused(now: &str, lines: Range) -> (Operation, Detail) {
     let fresh = PresentFile { path: path("a"), seen: whole(now) };
     let excerpt = excerpt(lines.0..=lines.1, 0);
-    let failure = Failure { fresh: Some(Box::new(fresh)), excerpt, ..Failure::execution("x") };
+    let failure =
+        Failure { present_file: Some(Box::new(fresh)), excerpt, ..Failure::execution("x") };
     let change = Change::Lines { start: 1, end: 1, with: String::new(), seen: None };
     (Operation::Edit { path: path("a"), change }, failure.into())
 }
@@ -80,7 +81,7 @@ fn create(text: &str) -> (Operation, Detail) {
 
 fn step((operation, detail): (Operation, Detail)) -> (Step, Outcome) {
     let (warnings, asked) = (Vec::new(), None);
-    let asks = Asks::Operation(operation);
+    let asks = StepContent::Operation(operation);
     let step = Step {
         line: 1,
         asks,

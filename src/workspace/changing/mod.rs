@@ -21,7 +21,7 @@ const MAX_ASKED: usize = 30;
 
 /// Applies a change to a file's bytes; returns the new bytes and a description.
 pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, Detail), Failure> {
-    make(real, old, change).map_err(|failure| Failure { of: Some(real.clone()), ..failure })
+    make(real, old, change).map_err(|failure| Failure { real_path: Some(real.clone()), ..failure })
 }
 
 fn make(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, Detail), Failure> {
@@ -76,9 +76,14 @@ fn lines(
     Ok((edited.bytes, detail))
 }
 
-fn revision(old: &[u8], new: &[u8], excerpt: Excerpt, loosely: Vec<FuzzyMatch>) -> Box<Revision> {
+fn revision(
+    old: &[u8],
+    new: &[u8],
+    excerpt: Excerpt,
+    fuzzy_matches: Vec<FuzzyMatch>,
+) -> Box<Revision> {
     let (before, after) = (FileVersion::whole(old), FileVersion::whole(new));
-    Box::new(Revision { before, after, excerpt, loosely })
+    Box::new(Revision { before, after, excerpt, fuzzy_matches })
 }
 
 /// The failure for an edit by line numbers of a file that has changed since the model saw it. Shows the present lines.
@@ -126,8 +131,8 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
 
 /// Adds an excerpt of a file to a failure.
 fn with_excerpt(excerpt: Excerpt, real: &RelPath, bytes: &[u8], failure: Failure) -> Failure {
-    let fresh = PresentFile { path: real.clone(), seen: FileVersion::whole(bytes) };
-    Failure { excerpt, fresh: Some(Box::new(fresh)), ..failure }
+    let file = PresentFile { path: real.clone(), seen: FileVersion::whole(bytes) };
+    Failure { excerpt, present_file: Some(Box::new(file)), ..failure }
 }
 
 fn first(
@@ -181,7 +186,7 @@ fn once(
     replacements: &[Replacement],
 ) -> Result<(Vec<u8>, Detail), Failure> {
     let edits = replacements.len();
-    let SearchEdited { bytes, places, more, loosely } =
+    let SearchEdited { bytes, places, more, fuzzy_matches } =
         search_edit::replace_once(old, replacements, EDITS_LIMIT)
             .map_err(|error| edit_failure(real, old, replacements, error, &PAIRS))?;
     if let Some((n, line, text)) = elision::left_out_of_pairs(replacements, old, real) {
@@ -190,7 +195,7 @@ fn once(
     }
     let mut excerpt = around(&bytes, &places, MAX_CHANGED);
     excerpt.more += more;
-    let revision = Some(revision(old, &bytes, excerpt, loosely));
+    let revision = Some(revision(old, &bytes, excerpt, fuzzy_matches));
     Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
 }
 

@@ -40,7 +40,7 @@ fn an_edit_tells_the_file_before_and_after_and_shows_the_lines_around_it() {
     assert_eq!(text, "1\nx\n");
     assert_eq!(numbers(detail.excerpt().unwrap()), [1, 2]);
     let loosely = FuzzyMatch { line: 2, likeness: Likeness::TrailingBlanks };
-    assert_eq!(detail.revision().unwrap().loosely, [loosely]);
+    assert_eq!(detail.revision().unwrap().fuzzy_matches, [loosely]);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn an_edit_by_lines_of_another_file_than_was_seen_is_refused_with_the_lines_as_t
     assert!(failure.reason.starts_with("'a.py' has changed since you last saw it"));
     assert!(failure.reason.contains("Below are lines 47-54 of 100 as they are now"), "{failure:?}");
     assert_eq!(numbers(&failure.excerpt), (47..=54).collect::<Vec<_>>());
-    let fresh = failure.fresh.unwrap();
+    let fresh = failure.present_file.unwrap();
     assert_eq!(*fresh, PresentFile { path: path(), seen: FileVersion::whole(now.as_bytes()) });
     // A range beyond its end, and one that has no end.
     let failure = lines("1\n2\n", (7, 9), Some("older\n")).unwrap_err();
@@ -71,7 +71,7 @@ fn a_search_text_that_is_nowhere_is_answered_with_the_nearest_lines() {
         "'a.py' does not contain the SEARCH text; nothing was changed. The closest match is lines 4-5, shown below. Copy them exactly, without the line numbers"
     );
     assert_eq!(numbers(&failure.excerpt), [1, 2, 3, 4, 5]);
-    assert_eq!(failure.fresh.map(|fresh| fresh.path), Some(path()));
+    assert_eq!(failure.present_file.map(|fresh| fresh.path), Some(path()));
     let failure = once(file, &[("def g(b):\n  return b + 1\n", "x\n")]).unwrap_err();
     let told = "The closest match is lines 4-5, shown below; only the white space differs. ";
     assert!(failure.reason.contains(told), "{}", failure.reason);

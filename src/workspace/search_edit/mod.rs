@@ -24,7 +24,7 @@ pub(super) struct SearchEdited {
     /// How many more places were changed.
     pub(super) more: usize,
     /// The texts that were not found exactly, in order.
-    pub(super) loosely: Vec<FuzzyMatch>,
+    pub(super) fuzzy_matches: Vec<FuzzyMatch>,
 }
 
 /// Makes all replacements, each in the result of the previous one, or none. Together they may read, move and insert
@@ -46,7 +46,7 @@ pub(super) fn replace_once(
     let mut lines = FileLines::of(old);
     let mut splices: Vec<(usize, usize, usize)> = Vec::new();
     let mut changed = EditedLines::default();
-    let mut loosely = Vec::new();
+    let mut fuzzy_matches = Vec::new();
     for (n, Replacement { old, new }) in replacements.iter().enumerate() {
         if old.is_empty() {
             return Err(EditError::Empty { n });
@@ -74,7 +74,7 @@ pub(super) fn replace_once(
             }
         };
         if let Some(likeness) = likeness {
-            loosely.push(FuzzyMatch { line: line + 1, likeness });
+            fuzzy_matches.push(FuzzyMatch { line: line + 1, likeness });
         }
         let new = if line == 0 && !mark.is_empty() { bom::without(new) } else { new };
         let inserted = lines.replace(line, count, new);
@@ -84,7 +84,7 @@ pub(super) fn replace_once(
     let EditedLines { places, more } = changed;
     let places = places.into_iter().map(|(line, count)| (line + 1, count)).collect();
     let bytes = [mark, &lines.into_bytes()].concat();
-    Ok(SearchEdited { bytes, places, more, loosely })
+    Ok(SearchEdited { bytes, places, more, fuzzy_matches })
 }
 
 /// The line, from 1, at which the only exact occurrence of a text begins.

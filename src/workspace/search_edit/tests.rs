@@ -11,7 +11,7 @@ fn pair(old: &str, new: &str) -> Replacement {
 fn edit(old: &str, pairs: &[(&str, &str)]) -> Result<(String, Vec<FuzzyMatch>), EditError> {
     let pairs: Vec<Replacement> = pairs.iter().map(|(old, new)| pair(old, new)).collect();
     let found = replace_once(old.as_bytes(), &pairs, u64::MAX)?;
-    Ok((String::from_utf8(found.bytes).unwrap(), found.loosely))
+    Ok((String::from_utf8(found.bytes).unwrap(), found.fuzzy_matches))
 }
 
 #[track_caller]

@@ -31,7 +31,7 @@ fn edited(lines: usize) -> Detail {
     let seen = || FileVersion::whole(b"x\n");
     let lines = (1..=lines).map(|n| (n, format!("line {n} of it ").repeat(20)));
     let excerpt = Excerpt { lines: lines.collect(), more: 0 };
-    let revision = Revision { before: seen(), after: seen(), excerpt, loosely: vec![] };
+    let revision = Revision { before: seen(), after: seen(), excerpt, fuzzy_matches: vec![] };
     let path = RelPath::parse("a.py").unwrap();
     Detail::Replaced { path, edits: 1, revision: Some(Box::new(revision)) }
 }

@@ -7,8 +7,8 @@ use deaddrop::context::Offered;
 use deaddrop::outbox::{Environment, Files, RenderedOutbox, render};
 use deaddrop::protocol::operations::{Encoding, parse_events_message};
 use deaddrop::protocol::{
-    Asked, Capture, CommandOutput, Detail, Dialect, Ending, Execution, Failure, Kind, Outcome,
-    RelPath,
+    Capture, CommandOutput, Detail, Dialect, Ending, Execution, Failure, Kind, Outcome, RelPath,
+    SentValues,
 };
 use deaddrop::session::{ChangeKind, FileChange, Session, TurnChanges};
 use deaddrop::text::visible;
@@ -217,7 +217,7 @@ fn events_are_shortened_in_the_outbox_and_say_so() {
         results.push(ran("make", &"word ".repeat(800), 0));
     }
     for result in &mut results {
-        result.asked = Some(Asked { id: Some("i".into()), about: "big.py".into() });
+        result.asked = Some(SentValues { id: Some("i".into()), about: "big.py".into() });
     }
     session.advance(results, session.updated_at);
     let RenderedOutbox { text, tokens, shown, .. } = rendered(&session, &Files::default(), 12_000);

@@ -8,8 +8,8 @@ use deaddrop::outbox::{self, Environment, Files, render};
 use deaddrop::policy::{Ask, Grant};
 use deaddrop::protocol::operations::{self, Encoding, EventType, Status, parse_events_message};
 use deaddrop::protocol::{
-    Asked, Capture, CommandOutput, Detail, Dialect, Digest, Ending, Execution, Failure,
-    FailureKind, Kind, Mistake, Outcome, RelPath, Warning, WarningKind, read,
+    Capture, CommandOutput, Detail, Dialect, Digest, Ending, Execution, Failure, FailureKind, Kind,
+    Mistake, Outcome, RelPath, SentValues, Warning, WarningKind, read,
 };
 use deaddrop::session::{Pending, Question, Session};
 use deaddrop::text::is_hazard;
@@ -62,7 +62,7 @@ fn ran(stdout: &str, stderr: &str) -> Detail {
 }
 
 fn outcome(kind: Kind, about: &str, detail: Detail) -> Outcome {
-    let asked = Some(Asked { id: Some("i".into()), about: about.into() });
+    let asked = Some(SentValues { id: Some("i".into()), about: about.into() });
     Outcome { kind, line: 1, detail, warnings: vec![], asked, at: None }
 }
 
@@ -220,7 +220,7 @@ fn hostile_outcome() -> impl Strategy<Value = Outcome> {
     ];
     (detail, hostile(), hostile(), prop::collection::vec(hostile(), 0..2)).prop_map(
         |(detail, id, about, warnings)| {
-            let asked = Some(Asked { id: Some(id), about });
+            let asked = Some(SentValues { id: Some(id), about });
             let warning = |text| Warning::new(WarningKind::Guard, text);
             let warnings = warnings.into_iter().map(warning).collect();
             Outcome { warnings, asked, ..outcome(Kind::Run, "", detail) }

@@ -243,11 +243,11 @@ fn a_guest_tells_what_it_is_and_what_it_holds() {
     let files: Vec<_> = walked.files.iter().map(|f| (&*f.0, f.1, f.2)).collect();
     assert_eq!(files, [(".vscode/x.json", 2, File), ("a.bin", 2, File), ("b.txt", 3, File)]);
     let operation = create("k", ".vscode/x.json", "").operation;
-    let look = Method::PathFacts(Box::new(PathFactsParams { operation, standing: true }));
+    let look = Method::PathFacts(Box::new(PathFactsParams { operation, with_digest: true }));
     let Ok(Given::Looked(looked)) = served.call(look) else { panic!() };
-    let look = looked.look.unwrap();
-    assert!(look.protected && looked.standing.is_some());
-    assert_eq!((look.size, look.real), (Some(2), looked.place));
+    let look = looked.facts.unwrap();
+    assert!(look.protected && looked.content_digest.is_some());
+    assert_eq!((look.size, look.real), (Some(2), looked.resolved_path));
     let read = |path: &str, limit| {
         let path = RelPath::parse(path).unwrap();
         match served.call(Method::Read(ReadParams { path, limit, part: Part::default() })) {

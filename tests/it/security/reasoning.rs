@@ -218,26 +218,40 @@ fn markers_nest() {
 
 #[test]
 fn in_a_body_markers_are_text() {
-    for (begin, end) in MARKERS.into_iter().chain(PAIRS).chain(ELEMENTS) {
-        let body = format!("{begin}\n{end}\n{end} x\nx{end}\n{begin}\n");
-        let file = format!("[CREATE_FILE path=\"page.md\"]\n{body}[/CREATE_FILE]\n");
-        let base = Project::with_session();
-        base.run_with(&["apply"], format!("{}{file}{}", tags(&["first"]), tags(&["last"]))).ok();
-        assert_eq!(base.names("workspace"), ["first", "last", "page.md"], "{begin}");
-        assert_eq!(base.read("workspace/page.md"), body);
-        let text = serde_json::to_string(&body).unwrap();
-        let message = format!(
-            "{{\"protocolVersion\": \"1.0\", \"operations\": [\n{{\"type\": \"createFile\", \"path\": \"b.md\", \"content\": {text}}}]}}"
-        );
-        base.run_with(&["apply"], message).ok();
-        assert_eq!(base.read("workspace/b.md"), body);
+    let bodies: Vec<String> = MARKERS
+        .into_iter()
+        .chain(PAIRS)
+        .chain(ELEMENTS)
+        .map(|(begin, end)| format!("{begin}\n{end}\n{end} x\nx{end}\n{begin}\n"))
+        .collect();
+    let base = Project::with_session();
+    let file = |(n, body): (usize, &String)| {
+        format!("[CREATE_FILE path=\"{n:02}.md\"]\n{body}[/CREATE_FILE]\n")
+    };
+    let files: String = bodies.iter().enumerate().map(file).collect();
+    base.run_with(&["apply"], format!("{}{files}{}", tags(&["first"]), tags(&["last"]))).ok();
+    let operation = |(n, body): (usize, &String)| serde_json::json!({"type": "createFile", "path": format!("{n:02}.txt"), "content": body});
+    let operations: Vec<Value> = bodies.iter().enumerate().map(operation).collect();
+    let message = serde_json::json!({"protocolVersion": "1.0", "operations": operations});
+    base.run_with(&["apply"], message.to_string()).ok();
+    for (n, body) in bodies.iter().enumerate() {
+        for ending in ["md", "txt"] {
+            assert_eq!(base.read(&format!("workspace/{n:02}.{ending}")), *body);
+        }
     }
+    assert_eq!(base.names("workspace").len(), 2 * bodies.len() + 2);
     // Nor do they end reasoning that such a body is drafted in.
-    for (begin, end) in MARKERS {
+    let draft = |(begin, end): (&str, &str)| {
         let draft = format!("[CREATE_FILE path=\"a\"]\n{end}\n[/CREATE_FILE]\n");
-        let reply = format!("{begin}\n{draft}{}{end}\n{}", tags(&["bad"]), tags(&["good"]));
-        assert_eq!(made(&reply), ["good"], "{reply}");
+        format!("{begin}\n{draft}{}{end}\n{}", tags(&["bad"]), tags(&["good"]))
+    };
+    let replies = MARKERS.map(draft);
+    for (reply, told) in replies.iter().zip(checked(&replies)) {
+        let files = told["files"].as_array().unwrap();
+        let made: Vec<&Value> = files.iter().map(|file| &file["path"]).collect();
+        assert_eq!(made, ["good"], "{reply}");
     }
+    assert_eq!(made(&replies[0]), ["good"]);
 }
 
 #[test]

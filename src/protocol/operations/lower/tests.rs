@@ -13,8 +13,8 @@ fn asked_for(operations: &str, ends: bool) -> Vec<Step> {
 fn lowered(operation: &str) -> Operation {
     let [step] = <[Step; 1]>::try_from(asked_for(operation, false)).unwrap();
     match step.asks {
-        Asks::Operation(meant) => meant,
-        Asks::Invalid(invalid) => panic!("{operation}: {invalid:?}"),
+        StepContent::Operation(meant) => meant,
+        StepContent::Invalid(invalid) => panic!("{operation}: {invalid:?}"),
     }
 }
 
@@ -86,7 +86,7 @@ fn what_names_no_file_is_rejected_with_its_id_and_path() {
     for path in ["C:\\\\x", "a\\u0007", "a/", ""] {
         let steps =
             asked_for(&format!(r#"{{"type": "deleteFile", "id": "d", "path": "{path}"}}"#), true);
-        let Asks::Invalid(invalid) = &steps[0].asks else { panic!("{path}") };
+        let StepContent::Invalid(invalid) = &steps[0].asks else { panic!("{path}") };
         assert!(invalid.rejected && invalid.kind == Kind::Delete, "{invalid:?}");
         assert!(!invalid.reason.contains("line"), "{invalid:?}");
         let asked = steps[0].asked.as_ref().unwrap();
@@ -105,7 +105,9 @@ fn a_malformed_operation_is_a_step_with_its_faults() {
     let told: Vec<(Kind, &str)> = steps
         .iter()
         .map(|step| match &step.asks {
-            Asks::Invalid(Invalid { kind, rejected: false, reason, .. }) => (*kind, &**reason),
+            StepContent::Invalid(Invalid { kind, rejected: false, reason, .. }) => {
+                (*kind, &**reason)
+            }
             other => panic!("{other:?}"),
         })
         .collect();
@@ -137,7 +139,7 @@ fn each_operation_beyond_the_limit_is_a_step_with_its_id() {
     assert_eq!(steps.len(), 1005);
     assert!(steps.iter().all(|step| step.kind() == Kind::Message));
     for step in &steps[1000..] {
-        let Asks::Invalid(invalid) = &step.asks else { panic!("{step:?}") };
+        let StepContent::Invalid(invalid) = &step.asks else { panic!("{step:?}") };
         assert_eq!(invalid.mistake, Mistake::TooMany);
         assert_eq!(step.asked.as_ref().unwrap().id.as_deref(), Some("done"));
     }
@@ -154,7 +156,10 @@ fn names_that_are_placeholders_elsewhere_are_paths_here() {
         false,
     ))
     .unwrap();
-    assert!(matches!(step.asks, Asks::Invalid(Invalid { mistake: Mistake::PathCitation, .. })));
+    assert!(matches!(
+        step.asks,
+        StepContent::Invalid(Invalid { mistake: Mistake::PathCitation, .. })
+    ));
 }
 
 #[test]
@@ -176,10 +181,12 @@ fn a_fence_is_read_as_one_around_a_body_in_tags_is() {
         let sorts = |step: &Step| step.warnings.iter().map(|told| told.kind).collect::<Vec<_>>();
         assert_eq!(sorts(&step), sorts(&in_tags.steps[0]), "{content}");
         match (&step.asks, &in_tags.steps[0].asks) {
-            (Asks::Invalid(one), Asks::Invalid(other)) => assert_eq!(one.mistake, other.mistake),
+            (StepContent::Invalid(one), StepContent::Invalid(other)) => {
+                assert_eq!(one.mistake, other.mistake);
+            }
             (
-                Asks::Operation(Operation::Create { content: one, .. }),
-                Asks::Operation(Operation::Create { content: other, .. }),
+                StepContent::Operation(Operation::Create { content: one, .. }),
+                StepContent::Operation(Operation::Create { content: other, .. }),
             ) => assert_eq!(one, other),
             other => panic!("{content}: {other:?}"),
         }
@@ -188,7 +195,7 @@ fn a_fence_is_read_as_one_around_a_body_in_tags_is() {
     assert_eq!(create("```python\nx\n```\n").warnings[0].kind, WarningKind::FenceTakenOff);
     assert_eq!(create("x\n```\n").warnings[0].kind, WarningKind::FenceKept);
     assert!(create("x\n").warnings.is_empty());
-    let Asks::Invalid(invalid) = create("```\nx\n```\ny\n```\n").asks else { panic!() };
+    let StepContent::Invalid(invalid) = create("```\nx\n```\ny\n```\n").asks else { panic!() };
     assert_eq!(invalid.mistake, Mistake::FenceUnclear);
     assert!(invalid.reason.starts_with("the content begins and ends with a fence"));
 
@@ -200,7 +207,7 @@ fn a_fence_is_read_as_one_around_a_body_in_tags_is() {
             false,
         )
     };
-    let Asks::Invalid(invalid) = &edit("a.py")[0].asks else { panic!() };
+    let StepContent::Invalid(invalid) = &edit("a.py")[0].asks else { panic!() };
     assert_eq!(invalid.mistake, Mistake::FenceUnclear);
-    assert!(matches!(edit("a.md")[0].asks, Asks::Operation(_)));
+    assert!(matches!(edit("a.md")[0].asks, StepContent::Operation(_)));
 }

@@ -10,7 +10,7 @@ use super::super::{
 use super::{
     parse_operation, paths, validate_operation, validate_operations_message, with, without,
 };
-use crate::protocol::{Asks, Existing, Kind, Operation, Step};
+use crate::protocol::{Existing, Kind, Operation, Step, StepContent};
 
 /// One operation of each type, with all of its fields.
 fn full() -> [Value; 6] {
@@ -69,7 +69,9 @@ fn what_is_left_out_has_its_default() {
     let create = json!({"type": "createFile", "path": "a", "content": "x"});
     let step = step(&create);
     assert_eq!(step.asked.unwrap().id, None);
-    let Asks::Operation(Operation::Create { content, existing, .. }) = step.asks else { panic!() };
+    let StepContent::Operation(Operation::Create { content, existing, .. }) = step.asks else {
+        panic!()
+    };
     assert_eq!((content, existing), ("x".into(), Existing::Fail));
 }
 
@@ -173,7 +175,7 @@ fn timeouts_are_whole_milliseconds_from_a_second_to_an_hour() {
     for (text, kept) in [("1000", 1000), ("3600000", 3_600_000), ("30000.0", 30000), ("3e4", 30000)]
     {
         let value = with(shell, "timeout", serde_json::from_str(text).unwrap());
-        let Asks::Operation(Operation::Run(run)) = step(&value).asks else { panic!() };
+        let StepContent::Operation(Operation::Run(run)) = step(&value).asks else { panic!() };
         assert_eq!(run.timeout, Some(Duration::from_millis(kept)));
     }
     for text in ["999", "3600001", "-1", "0", "1e99", "1500.5", "\"1000\"", "4294968296", "1e400"] {

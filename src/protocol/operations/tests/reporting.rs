@@ -12,8 +12,8 @@ use super::super::{
 };
 use super::validate_event;
 use crate::protocol::{
-    Asked, Asks, Capture, CommandOutput, Detail, Ending, Execution, Failure, FailureKind, Kind,
-    Mistake, Operation, Outcome, RelPath, ShellCommand, Step, Warning, WarningKind,
+    Capture, CommandOutput, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake,
+    Operation, Outcome, RelPath, SentValues, ShellCommand, Step, StepContent, Warning, WarningKind,
 };
 
 fn time(text: &str) -> UtcTime {
@@ -25,7 +25,7 @@ fn now() -> UtcTime {
 }
 
 fn outcome(kind: Kind, id: Option<&str>, about: &str, detail: Detail) -> Outcome {
-    let asked = Asked { id: id.map(str::to_owned), about: about.to_owned() };
+    let asked = SentValues { id: id.map(str::to_owned), about: about.to_owned() };
     Outcome { kind, line: 1, detail, warnings: Vec::new(), asked: Some(asked), at: None }
 }
 
@@ -62,7 +62,7 @@ fn again(example: &Map<String, Value>) -> Event {
         "approvalRequired" => {
             let details = &example["details"];
             let command = details["command"].as_str().unwrap();
-            let asks = Asks::Operation(Operation::Run(ShellCommand::new(command)));
+            let asks = StepContent::Operation(Operation::Run(ShellCommand::new(command)));
             let policy = details["policy"].as_str().unwrap();
             return approval_required(
                 &Step::new(1, asks),
@@ -396,7 +396,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
     let asked = proptest::option::of((proptest::option::of(any::<String>()), any::<String>()));
     (select(kinds.to_vec()), detail, asked, prop::collection::vec(any::<String>(), 0..2)).prop_map(
         |(kind, detail, asked, warnings)| {
-            let asked = asked.map(|(id, about)| Asked { id, about });
+            let asked = asked.map(|(id, about)| SentValues { id, about });
             let warning = |text| Warning::new(WarningKind::Guard, text);
             let warnings = warnings.into_iter().map(warning).collect::<Vec<_>>();
             Outcome { kind, line: 1, detail, warnings, asked, at: None }
