@@ -53,7 +53,7 @@ const END_FORM: &str = r#"to end the session: {"protocolVersion": "1.0", "operat
 ///
 /// # Examples
 /// ```
-/// use deaddrop::protocol::{Asks, Dialect, Kind, read};
+/// use deaddrop::protocol::{StepContent, Dialect, Kind, read};
 /// let message = r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}"#;
 /// let tags = "[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n";
 /// for text in [message, tags] {

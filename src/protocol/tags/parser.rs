@@ -51,10 +51,10 @@ pub(in crate::protocol) struct Blocks {
 ///
 /// # Examples
 /// ```
-/// use deaddrop::protocol::{Asks, Operation, ShellCommand, tags};
+/// use deaddrop::protocol::{StepContent, Operation, ShellCommand, tags};
 /// let reply = tags::parse("Let me look.\n[RUN_COMMAND]\nls -l\n[/RUN_COMMAND]\n");
 /// assert_eq!(reply.steps.len(), 1);
-/// assert_eq!(reply.steps[0].asks, Asks::Operation(Operation::Run(ShellCommand::new("ls -l"))));
+/// assert_eq!(reply.steps[0].asks, StepContent::Operation(Operation::Run(ShellCommand::new("ls -l"))));
 /// ```
 pub fn parse(text: &str) -> Reply {
     let Blocks { mut steps, unclosed, notes, answers, .. } = blocks(text, None);
