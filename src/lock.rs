@@ -65,11 +65,9 @@ impl Lock {
 
     /// Whether the project and its sessions are still where they were when the lock was taken.
     pub fn is_in_place(&self, config: &Config) -> bool {
-        let id = |found: fs::Metadata| (found.dev(), found.ino());
-        let is_at = |file: &File, path: &Path| {
-            file.metadata()
-                .map(id)
-                .is_ok_and(|id_of| fs::metadata(path).is_ok_and(|at| id(at) == id_of))
+        let is_at = |file: &File, path: &Path| match (file.metadata(), fs::metadata(path)) {
+            (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+            _ => false,
         };
         is_at(&self.file, &config.sessions.join(".lock"))
             && self.project.as_ref().is_none_or(|project| is_at(project, &config.project))

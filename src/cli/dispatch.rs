@@ -118,23 +118,10 @@ impl CliContext {
             return Ok(None);
         };
         let store = SessionStore::new(&self.config.sessions);
-        loop {
-            match prompt.wait(Duration::from_millis(100)) {
-                Some(PromptAnswer::EndOfInput) => {
-                    drop(prompt);
-                    output::say(NO_ANSWER);
-                    return Ok(None);
-                }
-                Some(answer) => {
-                    drop(prompt);
-                    return self.decide(session, answer.decision_on(question), stop).map(Some);
-                }
-                None if stop.is_asked() => {
-                    drop(prompt);
-                    output::say(NO_ANSWER);
-                    return Err(Error::interrupted());
-                }
-                None => {}
+        let answer = loop {
+            let answer = prompt.wait(Duration::from_millis(100));
+            if answer.is_some() || stop.is_asked() {
+                break answer;
             }
             let now = store.load_stem(&session.stem())?;
             if now.question() != Some(question) {
@@ -143,7 +130,15 @@ impl CliContext {
                 let outbox = now.awaits_reply().then(|| self.config.outbox.join(now.outbox_name()));
                 return Ok(Some(Turn { session: now, outbox }));
             }
+        };
+        drop(prompt);
+        match answer {
+            Some(answer) if answer != PromptAnswer::EndOfInput => {
+                return self.decide(session, answer.decision_on(question), stop).map(Some);
+            }
+            _ => output::say(NO_ANSWER),
         }
+        if answer.is_none() { Err(Error::interrupted()) } else { Ok(None) }
     }
 
     /// Carries out a decision about the question of `session`.

@@ -17,9 +17,6 @@ use crate::terminal::Stream;
 
 /// The desktop's program that opens files.
 const DESKTOP: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-/// What to do if a file cannot be opened.
-const OPEN_IT: &str =
-    "check $VISUAL and $EDITOR, or open it yourself (over SSH there is no desktop)";
 /// How long to wait for the desktop.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -29,7 +26,7 @@ pub(super) fn open(context: &CliContext, path: &Path) -> Result<ExitCode> {
     let program = editor.as_deref().unwrap_or(DESKTOP);
     let shown = context.display(path);
     output::say(format!("Opening {shown} with {program}"));
-    start(context, editor.as_deref(), path, OPEN_IT)?;
+    start(context, editor.as_deref(), path, "open it yourself")?;
     output::print(json!({ "opened": shown, "with": program }), || &*shown);
     Ok(ExitCode::SUCCESS)
 }
@@ -41,7 +38,7 @@ pub(super) fn open_browser(context: &CliContext, url: &str) -> Result<NamedTempF
     let redirect =
         format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
     let file = temporary(".html", &redirect)?;
-    start(context, None, file.path(), OPEN_IT)?;
+    start(context, None, file.path(), "open it yourself")?;
     Ok(file)
 }
 
@@ -68,7 +65,7 @@ pub(super) fn write_task(context: &CliContext) -> Result<(String, NamedTempFile)
     };
     let file = temporary(".md", &format!("\n\n{END_LINE}\n"))?;
     let path = file.path();
-    start(context, Some(&editor), path, "check $VISUAL and $EDITOR, or give the task in quotes")?;
+    start(context, Some(&editor), path, "give the task in quotes")?;
     let text = fs::read_to_string(path).map_err(|e| Error::io("read", path, e))?;
     let text = text.split(END_LINE).next().unwrap_or_default().trim().to_owned();
     fs::write(path, &text).map_err(|e| Error::io("write", path, e))?;
@@ -84,8 +81,8 @@ fn editor() -> Option<String> {
     Some(editor.to_string_lossy().into_owned())
 }
 
-/// Opens a file, and waits until the editor has ended or the desktop has accepted the file. `advice` is for an error.
-fn start(context: &CliContext, editor: Option<&str>, path: &Path, advice: &str) -> Result<()> {
+/// Opens a file, and waits until the editor has ended or the desktop has accepted it. `instead` ends the advice if it fails.
+fn start(context: &CliContext, editor: Option<&str>, path: &Path, instead: &str) -> Result<()> {
     let programs = Programs::of(&context.config);
     let ended = match editor {
         Some(line) => command(&programs, line)
@@ -101,8 +98,12 @@ fn start(context: &CliContext, editor: Option<&str>, path: &Path, advice: &str) 
         Ok(_) => return Ok(()),
         Err(e) => e.to_string(),
     };
-    let name = editor.unwrap_or(DESKTOP);
-    Err(Error::failed(format!("{name} could not open {}: {why}; {advice}", path.display())))
+    let (name, advice) = match editor {
+        Some(line) => (line, "check $VISUAL and $EDITOR"),
+        None => (DESKTOP, "set EDITOR to use a terminal (over SSH there is no desktop)"),
+    };
+    let path = path.display();
+    Err(Error::failed(format!("{name} could not open {path}: {why}; {advice}, or {instead}")))
 }
 
 /// An editor's command line, split into words as a shell does, but nothing in it is expanded.

@@ -126,7 +126,7 @@ pub(super) fn clear() {
     screen.line = None;
 }
 
-/// Removes the row in which the terminal has shown a typed line: it began in the row of the line.
+/// Removes what was typed from the screen: the terminal has shown it in the status line's row, above the cursor.
 pub(super) fn erase_typed() {
     let mut screen = lock();
     if screen.drawn.take().is_some() && is_in_front() {

@@ -57,10 +57,12 @@ impl Prompt {
         // Keys typed before the question, and the rest of a paste, are not meant for it.
         let mut keyboard = Keyboard::open(OptionalActions::Flush).ok()?;
         let is_quiet = (0..MAX_READS_BEFORE).find_map(|_| match keyboard.read(QUIET / 2) {
-            Ok(KeyboardEvent::Keys(keys)) => {
-                let stops = keys.iter().any(|key| matches!(key, KeyInput::Typed(CTRL_C)));
-                stops.then(|| kill_current_process_group(Signal::INT).is_err())
+            Ok(KeyboardEvent::Keys(keys)) if keys.contains(&KeyInput::Typed(CTRL_C)) => {
+                // The person stops deaddrop: there is nothing to ask.
+                let _ = kill_current_process_group(Signal::INT);
+                Some(false)
             }
+            Ok(KeyboardEvent::Keys(_)) => None,
             event => Some(matches!(event, Ok(KeyboardEvent::Quiet))),
         });
         if is_quiet != Some(true) || !output::prompt(question) {

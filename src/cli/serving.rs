@@ -270,12 +270,12 @@ fn serve(
     }
     reporter.report_opening(engine);
     if daemon::serve(engine, whom, clipboard_flags.into(), stop, &mut reporter)? {
-        match engine.store.open_sessions()?.len() {
-            0 => {}
-            open => output::say(format!(
+        let n = engine.store.open_sessions()?.len();
+        if n > 0 {
+            output::say(format!(
                 "{} still open; `deaddrop watch` serves all.",
-                if open == 1 { "1 session is".to_owned() } else { format!("{open} sessions are") }
-            )),
+                count(n, "session")
+            ));
         }
         Ok(ExitCode::SUCCESS)
     } else {

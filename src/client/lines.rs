@@ -13,7 +13,7 @@ pub(crate) const CHUNK: usize = 64 << 10;
 
 /// What was received: lines, and the beginning of the next one.
 #[derive(Default)]
-pub(crate) struct Incoming {
+pub(crate) struct LineBuffer {
     bytes: Vec<u8>,
     /// Where the lines begin that were not taken.
     start: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Incoming {
     pub(crate) has_ended: bool,
 }
 
-impl Incoming {
+impl LineBuffer {
     /// Reads some of what is there. Returns the lines that were completed by it.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ mod tests {
             for size in 1..=9 {
                 let (reader, mut writer) = io::pipe().unwrap();
                 let reader = File::from(OwnedFd::from(reader));
-                let (mut incoming, mut read) = (Incoming::default(), Vec::new());
+                let (mut incoming, mut read) = (LineBuffer::default(), Vec::new());
                 for piece in text.as_bytes().chunks(size) {
                     writer.write_all(piece).unwrap();
                     incoming.read(&reader).unwrap();

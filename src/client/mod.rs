@@ -20,8 +20,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod child;
 pub(crate) mod lines;
-mod started;
 #[cfg(test)]
 mod tests;
 
@@ -42,8 +42,8 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use crate::program::Programs;
 use crate::protocol::jsonrpc::{Pong, RpcError, is_blank, request, response};
 use crate::text::{count, indented, named, visible, visible_line};
-use lines::Incoming;
-use started::Started;
+use child::Child;
+use lines::LineBuffer;
 
 /// No answer is longer, in bytes, without its end.
 pub const ANSWER_LIMIT: usize = 128 << 20;
@@ -96,8 +96,8 @@ pub struct Client {
     /// The line that is being written, and how much of it is.
     unsent: Vec<u8>,
     sent: usize,
-    incoming: Incoming,
-    program: Option<Started>,
+    incoming: LineBuffer,
+    program: Option<Child>,
     /// Why every further call fails: there was no answer to one.
     over: Option<String>,
     /// The last id that was used.
@@ -108,7 +108,7 @@ pub struct Client {
 }
 
 impl Client {
-    fn new(name: String, to: OwnedFd, from: OwnedFd, program: Option<Started>) -> io::Result<Self> {
+    fn new(name: String, to: OwnedFd, from: OwnedFd, program: Option<Child>) -> io::Result<Self> {
         ioctl_fionbio(&to, true)?;
         ioctl_fionbio(&from, true)?;
         Ok(Self {
@@ -117,7 +117,7 @@ impl Client {
             from: Some(from.into()),
             unsent: Vec::new(),
             sent: 0,
-            incoming: Incoming::default(),
+            incoming: LineBuffer::default(),
             program,
             over: None,
             last: 0,
@@ -146,7 +146,7 @@ impl Client {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A Ctrl-C at the terminal is for deaddrop alone.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let started = command.spawn().and_then(Started::new);
+        let started = command.spawn().and_then(Child::new);
         let client = started.and_then(|(program, stdin, stdout)| {
             Self::new(name.clone(), stdin, stdout, Some(program))
         });
@@ -357,7 +357,7 @@ impl Client {
         if let Some(ended) = &ended {
             reason.push_str(&format!(" (it ended with {ended})"));
         }
-        if let Some(said) = self.program.as_ref().map(Started::said)
+        if let Some(said) = self.program.as_ref().map(Child::said)
             && !said.trim().is_empty()
         {
             let said = indented(&visible(said.trim()));

@@ -15,7 +15,7 @@ use rustix::io::{Errno, ioctl_fionbio};
 use super::Given;
 use super::budget::{FREE, Share, room};
 use super::server::{Server, spawn};
-use crate::client::lines::{CHUNK, Incoming};
+use crate::client::lines::{CHUNK, LineBuffer};
 use crate::protocol::jsonrpc::{self, LINE_LIMIT, Method, RpcError, connected, connects_to};
 
 /// How much is read ahead, in bytes. More of a line is read only when it is the next.
@@ -40,7 +40,7 @@ pub(super) fn serve(
     let server = Arc::clone(server);
     spawn("connection", move || {
         let _open = open;
-        let (incoming, answers) = (Incoming::default(), Vec::new());
+        let (incoming, answers) = (LineBuffer::default(), Vec::new());
         let mut connection =
             Connection { server: &server, input, output, incoming, long_line: None, answers };
         // Whoever is gone reads nothing.
@@ -52,7 +52,7 @@ struct Connection<'a> {
     server: &'a Server,
     input: Arc<File>,
     output: Arc<File>,
-    incoming: Incoming,
+    incoming: LineBuffer,
     /// The share of a long line while it is read.
     long_line: Option<Share>,
     /// Answers that are not written yet.
@@ -133,7 +133,7 @@ impl Connection<'_> {
         let mut share = pool.take(before);
         let given = match method {
             Method::Exec { .. } | Method::ExecCode { .. } | Method::Step(_) | Method::Find(_) => {
-                self.call_aside(method)
+                self.call_in_worker(method)
             }
             _ => self.server.call(method),
         };
@@ -156,7 +156,7 @@ impl Connection<'_> {
     }
 
     /// Carries out a request on a thread of its own, and reads ahead meanwhile.
-    fn call_aside(&mut self, method: Method) -> Result<Given, RpcError> {
+    fn call_in_worker(&mut self, method: Method) -> Result<Given, RpcError> {
         let server = self.server;
         let called = thread::scope(|scope| {
             let (has_ended, mut ended) = io::pipe()?;

@@ -34,7 +34,7 @@ pub struct LogEntry {
     /// How many of these ran a shell command.
     #[serde(default)]
     pub ran: usize,
-    /// How many of the operations did not succeed.
+    /// How many of the commands did not succeed.
     pub failed: usize,
     /// How many of those were running when deaddrop was killed.
     #[serde(default)]
@@ -91,15 +91,15 @@ impl LogEntry {
             commands: outcomes.len(),
             operations: count(Outcome::is_work),
             ran: count(Outcome::ran),
-            failed: count(|outcome| outcome.is_work() && !outcome.success()),
+            failed: count(|outcome| !outcome.success()),
             interrupted: count(Outcome::is_lost),
             ..Self::default()
         }
     }
 
-    /// Describes the turn's operations: `3 operations (1 command)`.
+    /// Describes the turn's operations: `3 operations (1 command)`. An end that did not succeed can be one of them.
     pub fn work(&self) -> String {
-        match (self.operations, self.ran) {
+        match (self.operations.max(self.failed), self.ran) {
             (0, _) => "no operation".to_owned(),
             (n, 0) => count(n, "operation"),
             (n, ran) => format!("{} ({})", count(n, "operation"), count(ran, "command")),

@@ -162,7 +162,7 @@ fn a_stored_journal_is_read() {
     let payloads = contents.payloads;
     let history = History::read(&payloads).unwrap();
     let [entry] = history.logged[ID].as_slice() else { panic!("{:?}", history.logged) };
-    assert_eq!((entry.sequence, entry.commands, entry.failed), (8, 4, 1));
+    assert_eq!((entry.sequence, entry.commands, entry.failed), (8, 4, 2));
     let session = &history.states[ID];
     assert!(matches!(session.last_results[3].detail, Detail::Ineffective { .. }));
     assert_eq!(*session, stored(SESSION).1.load(ID).unwrap());

@@ -28,7 +28,7 @@ fn a_program_is_asked_again_and_again_and_ends_with_the_client() {
     let begun = Instant::now();
     drop(client);
     // It ends at the end of its input, and is not waited for longer.
-    assert!(begun.elapsed() < started::LEAVE, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < child::LEAVE, "{:?}", begun.elapsed());
     assert!(!group_is_there(id));
 }
 

@@ -141,14 +141,14 @@ impl TurnDiffs {
         };
         let begin = self.all.partition_point(|turn| turn.sequence < first);
         let end = self.all.partition_point(|turn| turn.sequence <= last);
-        let of = self.all.get(begin..end).unwrap_or_default();
+        let turns = self.all.get(begin..end).unwrap_or_default();
         let (Some(RecordedTurn { sequence: first, .. }), Some(RecordedTurn { sequence: last, .. })) =
-            (of.first(), of.last())
+            (turns.first(), turns.last())
         else {
             return Err(self.no_such_turn(range));
         };
         let mut parts = Vec::new();
-        for RecordedTurn { sequence, records, .. } in of {
+        for RecordedTurn { sequence, records, .. } in turns {
             let records = records.as_ref().ok_or_else(|| {
                 Error::undo(format!(
                     "nothing was kept of what turn {sequence} changed, so it cannot be shown or taken back"
@@ -159,7 +159,7 @@ impl TurnDiffs {
         }
         let mut changes = compose(parts);
         changes.retain(|change| change.before != change.after);
-        Ok(TurnDiff { first: *first, last: *last, changes, turns: of, store: &self.store })
+        Ok(TurnDiff { first: *first, last: *last, changes, turns, store: &self.store })
     }
 
     fn no_such_turn(&self, range: TurnSpan) -> Error {

@@ -218,7 +218,7 @@ fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
     base.installs("xdg-open", "exit 3");
     let failed = run(&["show", "--session", ID, "--open"]).with_code(1);
     assert!(
-        failed.stderr.contains("xdg-open could not open") && failed.stderr.contains("EDITOR"),
+        failed.stderr.contains("xdg-open could not open") && failed.stderr.contains("set EDITOR"),
         "{failed:?}"
     );
     base.sh(&format!("rm {outbox}"));
@@ -229,7 +229,7 @@ fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
 fn a_task_is_written_in_the_editor() {
     let base = Project::new();
     let run = base.run(&["new", "--no-watch"]).with_code(2);
-    assert!(run.stderr.contains("EDITOR"), "{run:?}");
+    assert!(run.stderr.contains("your $EDITOR opens if it is set"), "{run:?}");
     assert!(base.names(".").is_empty());
     let Some(tmux) = Tmux::start(&base, 80) else { return };
     base.installs(

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::process::Child;
+use std::process;
 use std::time::{Duration, Instant};
 
 use rustix::io::{Errno, ioctl_fionbio};
@@ -18,20 +18,20 @@ const KEPT: usize = 500;
 pub(super) const LEAVE: Duration = Duration::from_secs(1);
 
 /// A program. Dropped, it is ended with all of its group, unless it ends by itself within [`LEAVE`].
-pub(super) struct Started {
-    child: Child,
+pub(super) struct Child {
+    process: process::Child,
     /// Its standard error; None when it is closed.
     pub(super) stderr: Option<File>,
     /// The last that it wrote there.
     said: Vec<u8>,
 }
 
-impl Started {
+impl Child {
     /// Takes the pipes of a program: returns those to write to and to read from.
-    pub(super) fn new(mut child: Child) -> io::Result<(Self, OwnedFd, OwnedFd)> {
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    pub(super) fn new(mut process: process::Child) -> io::Result<(Self, OwnedFd, OwnedFd)> {
+        let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
         // From here on it is ended whatever happens.
-        let mut program = Self { child, stderr: None, said: Vec::new() };
+        let mut program = Self { process, stderr: None, said: Vec::new() };
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(io::Error::other("it has no pipes"));
         };
@@ -76,7 +76,7 @@ impl Started {
     }
 
     fn ending(&self) -> Option<String> {
-        let pid = WaitId::Pid(Pid::from_child(&self.child));
+        let pid = WaitId::Pid(Pid::from_child(&self.process));
         // It stays, so that its number is not given away before its group was ended.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(pid, options).ok()??;
@@ -88,17 +88,17 @@ impl Started {
 
     #[cfg(test)]
     pub(super) fn id(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 }
 
-impl Drop for Started {
+impl Drop for Child {
     fn drop(&mut self) {
         self.wait(LEAVE, false);
         // Not reaped yet, it holds the number of its group.
-        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        let _ = kill_process_group(Pid::from_child(&self.process), Signal::KILL);
         // It may have left its group, and would be waited for without end.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
