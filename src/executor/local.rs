@@ -313,10 +313,6 @@ impl Executor for LocalExecutor<'_> {
         Ok(warnings)
     }
 
-    fn walk(&self) -> Result<Walk> {
-        self.workspace.walk()
-    }
-
     fn overlay(&self) -> Option<&Overlay<'_>> {
         Some(&self.unchanged)
     }

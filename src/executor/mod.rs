@@ -22,7 +22,6 @@ use crate::workspace::Contents;
 use crate::workspace::checkpoint::CheckpointNote;
 use crate::workspace::overlay::Overlay;
 use crate::workspace::protected::Snapshot;
-use crate::workspace::walk::Walk;
 
 pub use crate::workspace::PathFacts;
 pub use local::{LocalExecutor, inspect_on_disk, list_or_search};
@@ -88,8 +87,6 @@ pub trait Executor {
     }
     /// Sets the number of the next step, counted from 0.
     fn set_step(&mut self, _step: usize) {}
-    /// Lists the files.
-    fn walk(&self) -> Result<Walk>;
     /// The files as they would be, if they are on this machine.
     fn overlay(&self) -> Option<&Overlay<'_>> {
         None

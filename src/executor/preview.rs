@@ -8,7 +8,6 @@ use crate::protocol::{Change, Detail, Failure, FailureKind, Operation, Part, Rea
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
 use crate::workspace::protected::ProtectedNames;
-use crate::workspace::walk::Walk;
 use crate::workspace::{PathFacts, READ_LIMIT, READ_ROOM, Workspace, check_pattern};
 
 pub use crate::workspace::overlay::{FileState, PreviewedChange};
@@ -178,10 +177,6 @@ impl Executor for PreviewExecutor<'_> {
         self.step = step;
     }
 
-    fn walk(&self) -> Result<Walk> {
-        self.workspace.walk()
-    }
-
     fn overlay(&self) -> Option<&Overlay<'_>> {
         Some(&self.overlay)
     }
@@ -224,10 +219,6 @@ impl Executor for OpaquePreview {
                 unknown(&format!("{what} in the guest, which a preview does not ask"))
             }
         })
-    }
-
-    fn walk(&self) -> Result<Walk> {
-        Ok(Walk::default())
     }
 
     fn find_definition(&self, _: &RelPath, _: &str) -> Result<Result<Part, Failure>> {

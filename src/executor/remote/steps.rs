@@ -17,7 +17,6 @@ use crate::protocol::{
     Detail, Digest, Effect, Ending, Failure, Operation, Part, Reading, RelPath, Warning,
     WarningKind,
 };
-use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, MOVED_FILES, PathFacts};
 
 /// Carries out the operations of a turn in a guest.
@@ -202,10 +201,6 @@ impl Executor for RemoteExecutor<'_> {
     fn set_step(&mut self, step: usize) {
         self.step = step;
         self.path_facts.take();
-    }
-
-    fn walk(&self) -> Result<Walk> {
-        self.guest.walk()
     }
 
     fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {

@@ -46,6 +46,3 @@ pub use print::{EXCERPT_LINES, asked_at, excerpt, form_of_range, has_room, outpu
 
 /// What a model is told about this dialect: the PROTOCOL section of every outbox.
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/tags.md");
-
-/// The version of the protocol that this dialect implements.
-pub const VERSION: &str = "1.1";

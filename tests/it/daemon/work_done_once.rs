@@ -90,10 +90,6 @@ impl Executor for Counting<'_> {
         self.inner.perform(operation, opens, before)
     }
 
-    fn walk(&self) -> Result<Walk> {
-        self.inner.walk()
-    }
-
     fn read(&self, path: &RelPath, part: Part) -> Result<std::result::Result<Contents, Failure>> {
         self.reads.set(self.reads.get() + 1);
         self.inner.read(path, part)
