@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::Component;
+use std::sync::Arc;
 
 use cap_fs_ext::{DirExt, MetadataExt};
 use cap_std::fs::{Dir, Metadata};
@@ -31,7 +32,7 @@ pub(super) enum FinalLink {
 /// A resolved path on disk.
 pub(super) struct DiskLocation {
     /// The deepest existing folder of the path.
-    pub(super) folder: Dir,
+    pub(super) folder: Arc<Dir>,
     /// Folders that would have to be created below it.
     pub(super) missing: Vec<String>,
     /// The name within the last of them.
@@ -45,7 +46,7 @@ pub(super) struct DiskLocation {
 /// A resolved path, possibly in an overlay.
 pub(super) struct PathLocation {
     /// The existing folders of the path, the root first; None for a folder that is only in the overlay.
-    pub(super) folders: Vec<Option<Dir>>,
+    pub(super) folders: Vec<Option<Arc<Dir>>>,
     missing: Vec<String>,
     name: String,
     pub(super) real: RelPath,
@@ -83,7 +84,7 @@ impl LocatedEntry {
 impl PathLocation {
     /// The deepest existing folder, and the name in it, unless the folder is only in the overlay.
     pub(super) fn place(&self, path: &RelPath) -> Result<(&Dir, &str), Failure> {
-        let folder = self.folders.last().and_then(Option::as_ref);
+        let folder = self.folders.last().and_then(Option::as_deref);
         Ok((folder.ok_or_else(|| not_found(path))?, &self.name))
     }
 
@@ -118,7 +119,7 @@ impl Workspace {
     fn arrived(
         &self,
         path: &RelPath,
-        held: Vec<(String, Option<Dir>)>,
+        held: Vec<(String, Option<Arc<Dir>>)>,
         missing: Vec<String>,
         name: String,
         found: Option<LocatedEntry>,
@@ -140,8 +141,8 @@ impl Workspace {
         if let Some(LocatedEntry::OnDisk(found)) = &found {
             self.refuse_state(found, path)?;
         }
-        let root = self.root.try_clone().map_err(|e| failed("open", path, &e))?;
-        let folders = std::iter::once(Some(root)).chain(held.into_iter().map(|(_, dir)| dir));
+        let root = Some(Arc::clone(&self.root));
+        let folders = std::iter::once(root).chain(held.into_iter().map(|(_, dir)| dir));
         Ok(PathLocation { folders: folders.collect(), missing, name, real, found })
     }
 
@@ -206,14 +207,14 @@ impl Overlay<'_> {
             location.map(|location| Arrival::At(Box::new(location)))
         };
         let mut todo: VecDeque<String> = path.components().map(str::to_owned).collect();
-        let mut held: Vec<(String, Option<Dir>)> = Vec::new();
+        let mut held: Vec<(String, Option<Arc<Dir>>)> = Vec::new();
         let mut links = 0;
         while let Some(name) = todo.pop_front() {
             if name == ".." {
                 held.pop().ok_or_else(|| outside(path))?;
                 continue;
             }
-            let here = held.last().map_or(Some(&workspace.root), |(_, dir)| dir.as_ref());
+            let here = held.last().map_or(Some(&*workspace.root), |(_, dir)| dir.as_deref());
             let at_end = todo.is_empty();
             let cover = self.cover(|| joined(&held, &name));
             let Some(found) =
@@ -281,7 +282,7 @@ impl Overlay<'_> {
                 let dir = here.open_dir_nofollow(&name).map_err(|e| failed("open", path, &e))?;
                 let opened = dir.dir_metadata().map_err(|e| failed("look at", path, &e))?;
                 workspace.refuse_opened(&dir, &name, &opened, path)?;
-                held.push((name, Some(dir)));
+                held.push((name, Some(Arc::new(dir))));
             } else {
                 return Err(no_folder(path, &name));
             }

@@ -36,9 +36,11 @@ mod tree;
 pub mod walk;
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use cap_fs_ext::{FollowSymlinks, MetadataExt, OpenOptionsFollowExt};
 use cap_std::ambient_authority;
@@ -72,7 +74,9 @@ pub const EDIT_LIMIT: u64 = 64 << 20;
 /// A handle on the workspace's root.
 #[derive(Debug)]
 pub struct Workspace {
-    root: Dir,
+    root: Arc<Dir>,
+    /// The root's device and inode.
+    root_id: (u64, u64),
     /// The root's canonical path.
     path: PathBuf,
     /// deaddrop's own files and folders inside the workspace.
@@ -107,7 +111,8 @@ impl Workspace {
     pub fn open(path: &Path, state: &[PathBuf], protected: &[String]) -> Result<Self> {
         let fail = |e| Error::io("open the workspace", path, e);
         let path = path.canonicalize().map_err(fail)?;
-        let root = Dir::open_ambient_dir(&path, ambient_authority()).map_err(fail)?;
+        let root = Dir::open_ambient_dir(&path, ambient_authority()).map(Arc::new).map_err(fail)?;
+        let root_id = root.dir_metadata().map(|root| (root.dev(), root.ino())).map_err(fail)?;
         let mut inside = Vec::new();
         let mut state_ids = Vec::new();
         // If a state path is a link, the link itself is state, too: otherwise it could be replaced.
@@ -136,16 +141,14 @@ impl Workspace {
         let protected = ProtectedNames::new(protected);
         let protects_git = protected.name_of(".git").is_some();
         let repositories = Mutex::default();
-        Ok(Self { repositories, protects_git, root, path, state: inside, state_ids, protected })
+        let state = inside;
+        Ok(Self { repositories, protects_git, root, root_id, path, state, state_ids, protected })
     }
 
     /// Whether the open folder is still at its path.
     pub fn is_current(&self) -> bool {
-        let there = Dir::open_ambient_dir(&self.path, ambient_authority());
-        match (there.and_then(|dir| dir.dir_metadata()), self.root.dir_metadata()) {
-            (Ok(there), Ok(here)) => (there.dev(), there.ino()) == (here.dev(), here.ino()),
-            _ => false,
-        }
+        let there = fs::metadata(&self.path);
+        there.is_ok_and(|there| (there.dev(), there.ino()) == self.root_id)
     }
 
     /// The names that only the person may write, as in the settings.

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use cap_fs_ext::DirExt;
 use cap_std::fs::{
@@ -186,7 +187,7 @@ impl Plan {
             return Ok(());
         };
         let missing = std::mem::take(&mut self.spot.missing);
-        self.spot.folder = make_folders(self.spot.folder.try_clone()?, &missing)?;
+        self.spot.folder = make_folders(Arc::clone(&self.spot.folder), &missing)?;
         put(&self.spot.folder, temporary, &content, self.spot.found.as_ref(), None, syncs)
     }
 
@@ -254,7 +255,7 @@ pub(super) fn digest(
 }
 
 /// Creates missing folders below a folder, and opens the last.
-pub(super) fn make_folders(mut folder: Dir, names: &[String]) -> io::Result<Dir> {
+pub(super) fn make_folders(mut folder: Arc<Dir>, names: &[String]) -> io::Result<Arc<Dir>> {
     for name in names {
         match folder.create_dir(name) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
@@ -265,7 +266,7 @@ pub(super) fn make_folders(mut folder: Dir, names: &[String]) -> io::Result<Dir>
                 sync(&folder)?;
             }
         }
-        folder = folder.open_dir_nofollow(name)?;
+        folder = Arc::new(folder.open_dir_nofollow(name)?);
     }
     Ok(folder)
 }
