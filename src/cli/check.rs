@@ -178,6 +178,7 @@ impl<'a> Surroundings<'a> {
         if let Some(why) = &held {
             output::prose(format!("Would be held: {why}"));
         }
+        output::say("What `apply` would do, and tell the model:");
         for outcome in &outcomes {
             let line = Styled::from(format!("{:>5}  ", outcome.line));
             output::prose(line + output::preview(outcome));

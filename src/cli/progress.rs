@@ -329,7 +329,9 @@ impl ProgressReporter<'_> {
         } else if output::wants_json() {
             output::json(&turn_json(context, turn));
         }
-        if let Some(line) = turn.session.changed.as_deref().and_then(summary::changes_line) {
+        let session = &turn.session;
+        let changed = session.changed.as_deref();
+        if let Some(line) = changed.and_then(|it| summary::changes_line(it, &session.id)) {
             output::say(line);
         }
         match &turn.outbox {

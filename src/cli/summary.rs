@@ -76,8 +76,8 @@ pub(super) fn last_output(outcomes: &[Outcome], secrets: &Secrets) -> Option<Str
 const MAX_NAMES: usize = 8;
 
 /// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, followed by changed folders and by what cannot be undone.
-/// None if nothing changed.
-pub(super) fn changes_line(changed: &TurnChanges) -> Option<String> {
+/// An undo names its session. None if nothing changed.
+pub(super) fn changes_line(changed: &TurnChanges, session: &str) -> Option<String> {
     let named: Vec<String> = changed.named.iter().map(FileChange::describe_with_lines).collect();
     let files = list(changed.files, &named)
         .map(|named| format!("{} changed: {named}", count(changed.files, "file")));
@@ -87,7 +87,7 @@ pub(super) fn changes_line(changed: &TurnChanges) -> Option<String> {
         None => describe_lost(&changed.unrestorable, changed.ignored.as_ref()),
         Some(_) => None,
     };
-    let back = changed.back.as_deref().map(describe_undo);
+    let back = changed.back.as_deref().map(|back| describe_undo(back, session));
     let all: Vec<String> = [back, files, folders, unrestorable].into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
@@ -132,7 +132,7 @@ pub(super) fn change_lines(changed: &TurnChanges) -> Vec<String> {
     lines
 }
 
-fn describe_undo(back: &Reversal) -> String {
+fn describe_undo(back: &Reversal, session: &str) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let which = if turns.len() == 1 { "Turn" } else { "Turns" };
     let what = if back.redid.is_some() { "put back" } else { "undone" };
@@ -140,5 +140,5 @@ fn describe_undo(back: &Reversal) -> String {
         0 => String::new(),
         n => format!(", but for {} (see above)", count(n, "place")),
     };
-    format!("{which} {} {what}{left}", turns.join(", "))
+    format!("{which} {} {what} in session {session}{left}", turns.join(", "))
 }

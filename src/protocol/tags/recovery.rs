@@ -110,7 +110,7 @@ impl Parser<'_> {
         let (number, shown) = (self.line_number_at(token.line), self.quoted_line(token.at));
         let after = if ends { ", and neither was anything after it" } else { "" };
         let text =
-            format!("Line {number}: `{shown}` is no command, so it was not carried out{after};");
+            format!("Line {number}: `{shown}` is not a command, so it was not carried out{after};");
         let meant = token.command.or_else(|| lexer::intended_command(name));
         let step = if let Some(command) = meant {
             let is_if = command.kind == Kind::Done && name.starts_with(command.name);
@@ -207,7 +207,7 @@ impl Parser<'_> {
     pub(super) fn refuse_pasted_outbox(&mut self, at: usize) {
         let (line, marker) = (self.line_number_at(at), self.quoted_line(at));
         let text = format!(
-            "Nothing was carried out: line {line} is `{marker}`, so this is the message to the model, or the whole page of the chat, and its examples are no commands. Save only the model's reply; outside its commands, a reply contains no such line"
+            "Nothing was carried out: line {line} is `{marker}`, so this is the message to the model, or the whole page of the chat, and its examples are not commands. Save only the model's reply; outside its commands, a reply contains no such line"
         );
         self.refuse_all(Mistake::Outbox, text, at);
         self.answers = None;

@@ -170,14 +170,15 @@ fn session(columns: usize) {
     assert_eq!(base.read("project/b.txt"), "mine\n");
     holds(
         &person.reads("deaddrop undo --force", 0),
-        &["Turn 2 undone; 1 file changed: deleted b.txt"],
+        &["Turn 2 undone in session ", "; 1 file changed: deleted b.txt"],
     );
     assert!(!base.exists("project/b.txt"));
     holds(
         &person.reads("deaddrop redo", 0),
         &[
             "warning: 'b.txt' still contains a later change",
-            "Turn 2 put back, but for 1 place (see above); 1 file changed: new b.txt (+1)",
+            "Turn 2 put back in session ",
+            ", but for 1 place (see above); 1 file changed: new b.txt (+1)",
         ],
     );
     assert_eq!(base.read("project/b.txt"), "mine\n");
@@ -187,7 +188,7 @@ fn session(columns: usize) {
         &["error: there is nothing to redo in session ", "until a later turn changes files"],
     );
     let told = person.reads("deaddrop undo --last 2 --force", 0);
-    holds(&told, &["Turns 1, 2 undone; 3 files changed: "]);
+    holds(&told, &["Turns 1, 2 undone in session ", "; 3 files changed: "]);
     assert!(!base.exists("project/src/greet.sh") && !base.exists("project/b.txt"));
 
     let told = person.does("deaddrop log", 0);

@@ -76,8 +76,11 @@ fn folders_and_permissions_alone_are_named() {
     for call in [&["log", "-v"][..], &["diff", "--stat"]] {
         tells(&base.run(call).ok(), &["./ (permissions 0755 -> 0750)\n", "new e/f/g/\n"]);
     }
-    let back = "Turn 1 undone; 4 folders changed: ./ (permissions 0750 -> 0755), deleted e/,";
-    tells(&base.run(&["undo"]).ok(), &[back]);
+    let back = format!(
+        "Turn 1 undone in session {}; 4 folders changed: ./ (permissions 0750 -> 0755), deleted e/,",
+        crate::support::ID
+    );
+    tells(&base.run(&["undo"]).ok(), &[&back]);
     assert_eq!(mode(&base, "."), 0o755);
     // A file in a folder that is new or gone tells of it.
     let done = turn(&base, &command("mkdir -p n/m; echo n > n/m/n; rm -r d"));
