@@ -1,5 +1,5 @@
 //! Selects the ignored files to store, so that an undo can restore them if a command deletes them: small files that are
-//! no build products and whose names do not suggest secrets. An ignored folder is stored completely or not at all.
+//! not build products and whose names do not suggest secrets. An ignored folder is stored completely or not at all.
 
 use crate::secrets::is_secret_file;
 use crate::workspace::Workspace;
@@ -21,7 +21,7 @@ pub struct IgnoredLimits {
     pub all: u64,
 }
 
-/// The ignored files and folders to store. If there is not room for all, those first by path are chosen.
+/// The ignored files and folders to store. If there is not enough room for all, the first ones by path are chosen.
 pub(super) fn select(
     workspace: &Workspace,
     left_out: &[WalkEntry],
@@ -41,7 +41,7 @@ pub(super) fn select(
     kept
 }
 
-/// A file, or a folder with everything in it; None if any of it must not be stored.
+/// A file, or a folder with everything in it. None if any of the entries must not be stored.
 fn collect(
     workspace: &Workspace,
     folders: &mut FolderCache,
