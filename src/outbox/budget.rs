@@ -1,26 +1,26 @@
-//! Shortens texts to the room that is left. Room is measured in tokens, limits in characters. Pure.
+//! Shortens texts to the available room. Room is measured in tokens, limits in characters. Pure.
 
 use crate::text::count;
 use crate::tokens;
 
-/// How many lines the suggested command shows of the rest of a file.
+/// How many further lines of a file the suggested command shows.
 pub(super) const NEXT_LINES: usize = 400;
 /// The most and the fewest characters that are shown of a line that does not fit.
 pub(super) const BEGINNING: usize = 4_000;
 const LEAST: usize = 100;
-/// The first limit that is tried. It is doubled as long as the text fits.
+/// The first limit that is tried. It is doubled while the text fits.
 const FIRST_LIMIT: usize = 16;
-/// How often the interval between a limit that fits and one that does not is halved if trying a limit is slow.
+/// How many halving steps a search makes if each try is slow.
 pub(super) const STEPS: usize = 5;
 
-/// Whether a text has at most `room` tokens. They are counted only if an estimate cannot tell.
+/// Whether a text has at most `room` tokens. Tokens are counted only if an estimate is not enough.
 pub(super) fn fits(text: &str, room: usize) -> bool {
     let most = tokens::estimate(text).most;
-    // An estimate may be a twentieth too low. It is hardly ever eight times too high.
+    // An estimate may be up to a twentieth too low, and is almost never eight times too high.
     most + most / 20 <= room || (most / 8 <= room && tokens::count(text) <= room)
 }
 
-/// Finds the greatest limit up to `most` that fits, or one slightly below it if `steps` is small; None if not even 0
+/// Finds the greatest limit up to `most` that fits, or a slightly lower one if `steps` is small. None if not even 0
 /// fits.
 pub(super) fn greatest(
     most: usize,
@@ -45,8 +45,8 @@ pub(super) fn greatest(
     (low > 0 || fits(0)).then_some(low)
 }
 
-/// Keeps at most `most` of these results, each with whether it is a success; failures take precedence. Returns them in
-/// order, and how many failures and successes are left out.
+/// Keeps at most `most` of these results, failures first; each has a flag for success. Returns them in their order,
+/// and the numbers of failures and successes that are left out.
 pub(super) fn keep<T>(results: Vec<(bool, T)>, most: usize) -> (Vec<T>, [usize; 2]) {
     let failures = results.iter().filter(|(success, _)| !success).count();
     let mut room = [most, most.saturating_sub(failures)];
@@ -71,8 +71,8 @@ pub(super) fn beginning(text: &str, limit: usize) -> &str {
     &text[..memchr::memrchr(b'\n', searched).map_or(at, |n| n + 1)]
 }
 
-/// Like [`beginning`] for the contents of a file, but with at most [`BEGINNING`] characters of a partial line, and with
-/// none rather than very few.
+/// Like [`beginning`], but for the contents of a file: shows at most [`BEGINNING`] characters of a partial line, and
+/// nothing if the limit is very small.
 pub(super) fn contents_within(text: &str, limit: usize) -> &str {
     let shown = beginning(text, limit);
     if shown.len() == text.len() || shown.ends_with('\n') {
@@ -81,15 +81,15 @@ pub(super) fn contents_within(text: &str, limit: usize) -> &str {
     if limit < LEAST { "" } else { beginning(shown, BEGINNING) }
 }
 
-/// A text, shortened to `limit` characters with a note that says so.
+/// Shortens a text to `limit` characters, followed by a note about the rest.
 pub(super) fn clipped(text: &str, limit: usize) -> String {
     let Some((at, _)) = text.char_indices().nth(limit) else { return text.to_owned() };
     let (first, rest) = text.split_at(at);
     format!("{first}… ({} left out)", count(rest.chars().count(), "more character"))
 }
 
-/// The first whole lines of `text` that have at most `limit` characters, and a line that counts the others and the
-/// `more` that follow them, if that line is shorter than the others.
+/// The first whole lines of `text` with at most `limit` characters, and a line that counts the remaining lines plus
+/// `more`. Returns the whole text if the remaining lines are no longer than that line.
 pub(super) fn first_lines(text: &str, limit: usize, more: usize) -> String {
     let shown = beginning(text, limit);
     let end = memchr::memrchr(b'\n', shown.as_bytes()).map_or(0, |n| n + 1);
