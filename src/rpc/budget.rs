@@ -169,7 +169,7 @@ mod tests {
         let pool = Pool::new(10 * FREE);
         let mut first = pool.take(6 * FREE);
         drop(pool.take(4 * FREE));
-        // What is not needed is for others, and a little needs nothing.
+        // The surplus is returned, and a small amount needs no share.
         first.keep_for(2 * FREE);
         assert_eq!(pool.count(), 2 * FREE);
         let (sent, received) = mpsc::channel();

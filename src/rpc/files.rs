@@ -198,7 +198,7 @@ mod tests {
         for base in [root.to_str().unwrap(), alias.to_str().unwrap()] {
             assert_eq!(at(&format!("{base}/a/b")), Ok(Some(below_root("a/b"))));
             assert_eq!(at(&format!("{base}//a/./x/../b/")), Ok(Some(below_root("a/b"))));
-            // `..` is of the text: beside the alias the root stands under its other name.
+            // `..` is resolved in the text, so a name of the root beside the alias is found.
             assert_eq!(at(&format!("{base}/sub/../../root/c")), Ok(Some(below_root("c"))));
             for path in [base.to_owned(), format!("{base}/"), format!("{base}/sub/..")] {
                 assert_eq!(at(&path), Ok(None), "{path}");

@@ -222,13 +222,13 @@ mod tests {
         assert_eq!(all.len(), 1, "{all:?}");
         assert!(all[0].contains("busy, which lies in the root: both write"), "{all:?}");
         drop(lock);
-        // A child that another test starts at this moment can hold the lock for a while.
+        // A child that another test is just starting may keep the lock for a while.
         let begun = std::time::Instant::now();
         while !told().is_empty() && begun.elapsed().as_secs() < 20 {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         assert_eq!(told(), [""; 0]);
-        // Nor does it keep anybody out meanwhile.
+        // The search has not locked the other project either.
         Lock::take(&own(&root.join("idle"))).unwrap();
     }
 
@@ -241,7 +241,7 @@ mod tests {
         for at in ["0000", "1998", "1999"] {
             fs::write(folder.path().join(at).join(FILE), "").unwrap();
         }
-        // The root is one of the folders that are looked into.
+        // The root counts as one of the folders that are searched.
         assert_eq!(below(folder.path()), ["0000", "1998"].map(|at| folder.path().join(at)));
     }
 
@@ -262,7 +262,7 @@ mod tests {
         );
         assert!(projects.state.contains(&root.join("sub/../own")), "{projects:?}");
         assert!(projects.around.is_empty() && projects.told.is_empty());
-        // Nor do they make the root somebody's own without a word.
+        // Nor can they make the root part of a project's state without an error.
         let elsewhere = ["outbox", "sessions", "approvals", "workspace"];
         let elsewhere = elsewhere.map(|name| format!("{name}_dir = \"../../{name}\"\n")).concat();
         let text = format!("inbox_dir = \"..\"\n{elsewhere}");

@@ -230,7 +230,7 @@ mod tests {
             .inspect(|path| fs::create_dir_all(path.join("own/home")).unwrap())
             .collect();
         let [dead, live, shut] = &made[..] else { unreachable!("three are made") };
-        // Only what is called so is touched.
+        // Only directories with the prefix are removed, so a link with it and a directory without it stay.
         fs::create_dir(state.path().join("other")).unwrap();
         std::os::unix::fs::symlink("other", state.path().join(".rpc-link")).unwrap();
         fs::set_permissions(shut, fs::Permissions::from_mode(0o000)).unwrap();
