@@ -1,5 +1,5 @@
-//! Recognises the `/proc` folders of this process in a workspace that contains `/proc`. They expose its memory,
-//! environment and open files. Each thread has such a folder, too, which is not listed, but opens by its ID.
+//! Recognises the `/proc` folders of this process, in case the workspace contains `/proc`. They expose its memory,
+//! environment and open files. Each thread has such a folder, too. It is not listed, but can be opened by its ID.
 
 use std::os::fd::AsFd;
 
@@ -14,7 +14,7 @@ pub(super) fn is_own(folder: impl AsFd, name: &str) -> bool {
     if name.is_empty() || !name.bytes().all(|b| b.is_ascii_digit()) {
         return false;
     }
-    // On other file systems, `status` can be anything.
+    // On other file systems, `status` can contain anything.
     let is_proc = fstatfs(&folder).is_ok_and(|found| found.f_type == PROC_SUPER_MAGIC);
     if !is_proc {
         return false;

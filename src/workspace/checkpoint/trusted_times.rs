@@ -1,6 +1,6 @@
-//! Decides whether a file system's times prove that a file is unchanged. Most file systems record when an inode
-//! changed (ctime), which nobody can set. Some report the modification time instead, which anybody can set back; and
-//! for network and user-space file systems, only the other side knows. Files on these are read again in every scan.
+//! Decides whether a file system's times prove that a file is unchanged. Most file systems record when an inode changed
+//! (ctime), and nobody can set that time. Some file systems report the modification time instead, which anybody can
+//! set. For network and user-space file systems, it is unknown. Files on untrusted systems are read in every scan.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -37,7 +37,7 @@ impl TrustedTimes {
     }
 }
 
-/// Whether the times of the entry with this name can be trusted; None if it cannot be opened.
+/// Whether the times of the entry with this name can be trusted. None if the entry cannot be opened.
 #[cfg(target_os = "linux")]
 fn are_trusted_at(folder: &Dir, name: &OsStr) -> Option<bool> {
     use rustix::fs::{Mode, OFlags, fstatfs, openat};
@@ -59,7 +59,7 @@ fn are_trusted_at(_: &Dir, _: &OsStr) -> Option<bool> {
 #[cfg(target_os = "linux")]
 fn are_trusted_on(kind: u64) -> bool {
     // FAT, exFAT, HFS and HFS+; FUSE (and virtiofs); 9p; SMB as smbfs, cifs and smb3; shares of VirtualBox.
-    // NFS gets the ctime from its server.
+    // NFS is trusted, because it gets the ctime from its server.
     const UNTRUSTED: [u64; 10] = [
         0x4d44,
         0x2011_bab0,
