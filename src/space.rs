@@ -99,7 +99,7 @@ impl Space {
     /// `error` event.
     ///
     /// # Errors
-    /// Only errors of the machine; others are events. A begun run is finished when the space is opened again.
+    /// Only errors of the machine; all others are reported as events. A begun run is finished when the space is opened again.
     pub fn run(&mut self, message: &str) -> Result<EventsMessage> {
         let policy = self.engine.config.policy(&self.policy)?;
         let turn = self.engine.run(read_run(message).steps, policy, None, &mut ())?;
@@ -126,7 +126,7 @@ impl Space {
     /// or if the run is complete.
     ///
     /// # Errors
-    /// There is no such run, or as for [`run`](Self::run).
+    /// There is no such run, or an error as for [`run`](Self::run).
     pub fn resume(&mut self, run: &str) -> Result<EventsMessage> {
         self.load(run)?;
         Ok(run_events(&self.engine.resume_run(run, &mut ())?.session))

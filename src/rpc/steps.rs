@@ -34,7 +34,7 @@ const COMMAND: &str = "run_";
 const IDENTITY: &str = "id";
 /// The maximum length of a key.
 const LONGEST: usize = 64;
-/// How long a record is kept after the last request for it.
+/// How long the record of a finished step is kept.
 const KEPT: Duration = Duration::from_hours(90 * 24);
 /// How often to retry locking a file that is locked elsewhere.
 pub(super) const SLICE: Duration = Duration::from_millis(5);
@@ -333,7 +333,7 @@ impl Held {
         Ok(())
     }
 
-    /// Whether the step is done and has not been asked about for a long time. A step that is not done is kept,
+    /// Whether the step is done and its record is older than [`KEPT`]. A step that is not done is kept,
     /// because nothing else records that it was begun.
     pub(super) fn is_old(&self) -> bool {
         self.done.is_some() && age(&self.file).is_some_and(|age| age > KEPT)
