@@ -99,7 +99,7 @@ impl Space {
     /// `error` event.
     ///
     /// # Errors
-    /// Only errors of the machine; all others are reported as events. A begun run is finished when the space is opened again.
+    /// Only errors of the machine; all others are events. A begun run is finished when the space is opened again.
     pub fn run(&mut self, message: &str) -> Result<EventsMessage> {
         let policy = self.engine.config.policy(&self.policy)?;
         let turn = self.engine.run(read_run(message).steps, policy, None, &mut ())?;
