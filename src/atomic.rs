@@ -187,7 +187,7 @@ pub fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
         )
     };
     let is_other = || path.symlink_metadata().is_ok_and(|found| !found.is_file());
-    // Opening a special file, such as a device, may have failed, so the type is also checked after a failure.
+    // A link cannot be opened here, but a device can, so the type is checked after opening.
     let file = options.open(path).map_err(|e| if is_other() { other() } else { e })?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(other()) }
 }

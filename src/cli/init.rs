@@ -353,8 +353,8 @@ pub(super) enum GitStatus {
     Visible(String),
 }
 
-/// Makes git ignore the settings in this clone, unless git tracks them. They are only for this machine, and `git add
-/// -A` in a command would add them.
+/// Makes git ignore the settings in this clone, unless git tracks them. They are only for this machine, and a command
+/// with `git add -A` would add them.
 pub(super) fn ignore_in_git(folder: &Path, programs: &Programs) -> GitStatus {
     let git = |arguments: &[&str]| {
         let output = settings::run_git(programs, folder, arguments).ok()??;

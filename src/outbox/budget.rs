@@ -88,8 +88,8 @@ pub(super) fn clipped(text: &str, limit: usize) -> String {
     format!("{first}… ({} left out)", count(rest.chars().count(), "more character"))
 }
 
-/// The first whole lines of `text` with at most `limit` characters, and a line that counts the remaining lines plus
-/// `more`. Returns the whole text if the remaining lines are no longer than that line.
+/// The first whole lines of `text` with at most `limit` characters, and a line that counts the others and the `more`
+/// after them. If `more` is 0 and the others are no longer than that line, they are shown instead.
 pub(super) fn first_lines(text: &str, limit: usize, more: usize) -> String {
     let shown = beginning(text, limit);
     let end = memchr::memrchr(b'\n', shown.as_bytes()).map_or(0, |n| n + 1);

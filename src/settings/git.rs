@@ -4,7 +4,7 @@
 //! repositories do not count, since they may be among the files of another repository.
 //!
 //! Hooks, included settings, attributes and programs that git's settings name are found without git; conditions of
-//! includes are ignored. Only regular files of at most 1 MiB are opened. Command lines are not parsed: a file counts if
+//! includes are ignored. Only regular files of at most a megabyte are opened. Command lines are not parsed: a file counts if
 //! a command line contains the words of its name (see [`CommandTexts`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
