@@ -7,7 +7,7 @@
 //! - Protected names are searched in the workspace's root and in the roots of the nearest 1,000 repositories that the
 //!   turn's walk found. Ignored folders are therefore not searched.
 //! - A change by a command cannot be distinguished from a change that a person makes at the same time. Anything moved
-//!   by   mistake is in the quarantine.
+//!   by mistake is in the quarantine.
 //! - A snapshot is valid for one turn: changes between turns are the person's.
 //!
 //! The repair code of checkpoints would be weaker here. It deletes entries, while this code moves them away. It takes
