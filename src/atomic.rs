@@ -304,7 +304,7 @@ mod tests {
         let open = mode();
         write_private(&path, b"x").unwrap();
         assert_eq!(mode(), 0o600);
-        // Whatever the umask takes, the rest is for all.
+        // The umask may remove the other permissions.
         assert_eq!(open & 0o600, 0o600);
         write(&path, b"x").unwrap();
         assert_eq!(mode(), open);

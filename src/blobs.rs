@@ -474,7 +474,7 @@ mod tests {
         let before = packs(&blobs);
         blobs.retain(|_| true).unwrap();
         assert_eq!(packs(&blobs), before);
-        // What is not synced is neither removed nor synced by it.
+        // `retain` neither removes nor syncs contents that are not synced yet.
         blobs.add(&BlobId::of(b"new"), b"new").unwrap();
         blobs.retain(|id| *id != ids[1] && *id != BlobId::of(b"text 4")).unwrap();
         assert!(blobs.size() < 2 * SMALL + 1000);
@@ -535,7 +535,7 @@ mod tests {
         assert_eq!((read(&blobs, "x"), packs(&blobs).len()), (None, 0));
         blobs.add(&BlobId::of(b"y"), b"y").unwrap();
         let next = Blobs::new(blobs.folder.clone());
-        // As a killed process leaves it.
+        // A killed process leaves its files like this.
         std::mem::forget(blobs);
         assert_eq!((read(&next, "y"), packs(&next).len()), (None, 1));
         next.remove_leftovers();
@@ -561,7 +561,7 @@ mod tests {
                 fs::write(&pack, &other).unwrap();
                 let blobs = Blobs::new(blobs.folder.clone());
                 match blobs.read(&BlobId::of(first.as_bytes())) {
-                    // Its content.
+                    // The damaged byte is in the content.
                     Ok(None) => assert!(n < first.len()),
                     Ok(Some(read)) => assert!(read == first.as_bytes() && other == bytes),
                     Err(e) => assert!(e.to_string().contains(pack.to_str().unwrap()), "{e}"),
@@ -569,7 +569,7 @@ mod tests {
                 assert_eq!(read(&blobs, &second).as_ref(), Some(&second));
             }
         }
-        // What is added again is whole, and without the pack nothing is damaged.
+        // Adding the content again repairs it. Without the damaged pack, nothing is damaged.
         fs::write(&pack, &bytes[1..]).unwrap();
         let mut blobs = Blobs::new(blobs.folder.clone());
         synced(&mut blobs, std::slice::from_ref(&first));

@@ -117,7 +117,7 @@ mod tests {
         ] {
             program(folder.path(), name, &format!("#!/bin/sh\n{text}\n"));
         }
-        // What cannot be started is there all the same.
+        // A program counts as found even if it cannot be started.
         program(folder.path(), "dotnet", "#!/nowhere\n");
         fs::write(folder.path().join("ruby"), "no program").unwrap();
         let is_found = |tool| find(tool, folder.path().as_os_str(), &|_| true).is_some();
@@ -143,7 +143,7 @@ mod tests {
             assert!(all.iter().any(|tool| tool == wanted), "{wanted}: {all:?}");
         }
         assert_eq!(described(["pip", "x"].into_iter(), "python 3\npip"), ["pip", "x"]);
-        // This Python cannot say which modules it has.
+        // This version of Python cannot report its modules.
         let all =
             described(["python3", "pip", "pytest"].into_iter(), "python3 3.6.8 pip ? pytest ?");
         assert_eq!(all, ["python3 3.6.8", "pip", "pytest"]);

@@ -292,7 +292,7 @@ pub(super) fn restore() {
 mod tests {
     use super::*;
 
-    /// Typed text as it is, pasted text in `<>`.
+    /// Typed text unchanged, and pasted text in `<>`.
     fn told(pieces: &[&str]) -> String {
         let (mut pastes, mut told, mut within) = (PasteDecoder::default(), String::new(), false);
         for key in pieces.iter().flat_map(|piece| pastes.decode(piece.as_bytes())) {

@@ -289,7 +289,7 @@ mod tests {
         let row = "exactly as wide as the row";
         assert_eq!(wrapped(row, row.len()), row);
         assert_eq!(wrapped("宽宽宽宽宽 宽宽宽宽宽 宽", 20), "宽宽宽宽宽\n  宽宽宽宽宽 宽");
-        // Blanks that somebody set stay where no row ends.
+        // Blanks in the text stay unless a row ends there.
         assert_eq!(
             wrapped("a   b        c and more words", 21),
             "a   b        c and\n  more words"

@@ -201,7 +201,7 @@ mod tests {
         choose(&scans, &texts, &scores, &rarity, room)
     }
 
-    /// A file of `n` functions of four lines each, of which the last but one is called `encode`.
+    /// A file of `n` functions of four lines each. The second last is named `encode`.
     fn functions(n: usize) -> String {
         let function = |number: usize| {
             if number + 2 == n {

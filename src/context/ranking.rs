@@ -267,7 +267,7 @@ fn add_companions(files: &[ScannedFile], scores: &mut [f32]) {
 mod tests {
     use super::*;
 
-    /// The paths, the best first.
+    /// The paths, best first.
     fn ranked(task: &str, files: &[(&str, &str)]) -> Vec<String> {
         let query = Query::new(task);
         let scans: Vec<ScannedFile> = files

@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn definitions_of_each_language() {
-        // Each language's file ends with an expected outline: a name, its first line, its line, and its last one.
+        // Each example ends with the expected outline: name, first line, line of the name, and last line.
         for example in include_str!("data/symbols_examples.txt").split("\n=== ").skip(1) {
             let (path, example) = example.split_once('\n').unwrap();
             let (text, expected) = example.split_once("\n---\n").unwrap();

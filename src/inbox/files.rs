@@ -234,7 +234,7 @@ mod tests {
             let fenced = [b"Look:\n```json\n", &MESSAGE.as_bytes()[..n]].concat();
             assert!(ends_early(&fenced), "{n}");
             let after = [TAGS.as_bytes(), &MESSAGE.as_bytes()[..n]].concat();
-            // Then only what shows the key: most prose behind blocks is no message.
+            // Only the key shows that this is a message: most prose after blocks is not.
             let shows = n >= MESSAGE.find("operations").unwrap() + "operations".len();
             assert_eq!(ends_early(&after), shows, "{n}");
         }

@@ -352,7 +352,7 @@ mod tests {
         let path = dir.path().join("r.txt");
         fs::write(&path, "[DONE]\n").unwrap();
         let mut kept = serde_json::to_value(FileId::of(&open(&path).unwrap())).unwrap();
-        // As journals were before.
+        // Older journals contain the device.
         kept["device"] = 99_999.into();
         let kept: FileId = serde_json::from_value(kept).unwrap();
         assert_eq!(inbox.archive_again(kept).unwrap(), Some(OsString::from("r.txt")));

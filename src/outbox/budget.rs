@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_greatest_limit_that_fits_is_nearly_found() {
-        // Rendering is what costs, so it is done no more often than the limit is doubled and halved.
+        // Rendering is expensive, so it must not happen more often than the limit is doubled and halved.
         let renders = Cell::new(0);
         let greatest = |room, render: &dyn Fn(usize) -> String| {
             renders.set(0);
@@ -139,11 +139,11 @@ mod tests {
         assert_eq!(greatest(10, &words), Some(0));
         assert_eq!(greatest(5_010, &words), Some(LARGEST_TEXT));
         assert_eq!(greatest(5, &words), None);
-        // What one of them cannot use goes to the others.
+        // Room that one part cannot use goes to the other.
         let two = |limit: usize| "word ".repeat(limit.min(1_000) + limit.min(5));
         let found = greatest(105, &two).unwrap();
         assert!((96..=100).contains(&found), "{found}");
-        // Small files stay whole, and large ones share what is left evenly.
+        // Small files stay whole. Large files share the remaining room evenly.
         let files = [10, 500, 20, 900].map(|lines| "word\n".repeat(lines));
         let shown = |limit| files.each_ref().map(|text| contents_within(text, limit));
         let lines = |limit| shown(limit).map(|text| text.lines().count());
@@ -152,7 +152,7 @@ mod tests {
         assert!(large == larger && (48..=50).contains(&large), "{large}, {larger}");
         assert_eq!(greatest(1_430, &|n| shown(n).concat()), Some(LARGEST_TEXT));
         assert_eq!(lines(LARGEST_TEXT), [10, 500, 20, 900]);
-        // Nothing may be longer than something.
+        // A lower limit may even give a longer text.
         let text = |limit: usize| "word ".repeat(if limit < 50 { 300 } else { limit });
         assert!(greatest(400, &text).is_some_and(|limit| (380..=400).contains(&limit)));
     }
@@ -186,11 +186,11 @@ mod tests {
             format!("ab\n{}", told("2 more lines"))
         );
         assert_eq!(first_lines(&long, 0, 0), told("1 more line"));
-        // What tells of the rest is no longer than it.
+        // The line that counts the rest must not be longer than the rest.
         assert_eq!(first_lines(&long[..80], 0, 0), &long[..80]);
         assert_eq!(first_lines(&long[..82], 0, 0), told("1 more line"));
         assert_eq!(first_lines("", 0, 0), "");
-        // What a search found and does not list is among the rest.
+        // Results that a search found but does not list also count as the rest.
         assert_eq!(first_lines("ab\n", 6, 7), format!("ab\n{}", told("7 more lines")));
         assert_eq!(
             first_lines(&format!("ab\n{long}\n"), 5, 7),

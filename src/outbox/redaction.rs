@@ -317,7 +317,7 @@ mod tests {
 
     const MARGIN: usize = 1_000;
 
-    /// A line that was found, of which a part is shown that begins with that character.
+    /// A search hit. The shown part of the line begins at the character `start`.
     fn hit(line: &str, start: usize) -> Hit {
         let skipped = start.saturating_sub(MARGIN);
         let kept = start - skipped + HIT_WIDTH + MARGIN;
@@ -365,7 +365,7 @@ mod tests {
                     let pieces = key.as_bytes().windows(6);
                     let mut pieces = pieces.map(|piece| std::str::from_utf8(piece).unwrap());
                     assert!(!pieces.any(|piece| shown.contains(piece)), "{shown}");
-                    // The same part of the line is shown, if the key is not in it.
+                    // If the shown part does not contain the key, it stays the same.
                     if has_one && (at >= first + key.len() || at + HIT_WIDTH <= first) {
                         assert_eq!(shown, hit.to_string());
                     }

@@ -155,7 +155,7 @@ mod tests {
     use crate::policy::{Ask, Verdict, command};
     use crate::settings::Policy;
 
-    /// What the person is asked about git, where nothing else is asked about.
+    /// The question about git. The policy asks about nothing else.
     fn asked(line: &str) -> Option<String> {
         match command(&Policy::preset("workspace").unwrap(), line, true) {
             Verdict::Ask(Ask { reason, opens, .. }) if opens.repository => Some(reason),

@@ -206,7 +206,7 @@ pub(super) fn allows(pattern: &str, simple: &Simple) -> bool {
 mod tests {
     use super::*;
 
-    /// What `match_in_order` must return, computed by trying everything.
+    /// The expected result of `match_in_order`, computed by trying all combinations.
     fn by_trying(wanted: &[u8], given: &[(u8, bool)]) -> Match {
         let Some((first, rest)) = wanted.split_first() else { return Match::Yes };
         let mut best = Match::No;
@@ -220,7 +220,7 @@ mod tests {
         best
     }
 
-    /// 0 is what the line does not tell.
+    /// 0 stands for a word that the line does not determine.
     fn same(wanted: u8, given: u8) -> Match {
         match given {
             0 => Match::Perhaps,
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// All lists of up to `length` of these.
+    /// All lists of up to `length` of these items.
     fn lists<T: Clone>(of: &[T], length: usize) -> Vec<Vec<T>> {
         let mut all = vec![Vec::new()];
         let mut from = 0;
@@ -269,7 +269,7 @@ mod tests {
             assert_eq!(found, last);
             assert!(steps <= 6 * 600, "{steps}");
         }
-        // Without flags there is one place for each.
+        // Without flags, each wanted operand has only one possible place.
         let mut steps = 0;
         match_in_order(3, &[false; 600], |_, _| {
             steps += 1;

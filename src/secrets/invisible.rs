@@ -44,7 +44,7 @@ mod tests {
     use super::super::redact;
     use super::*;
 
-    /// Never written down as it is.
+    /// Composed from pieces, so that this file contains no token.
     fn token() -> String {
         ["gh", "p_", "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"].concat()
     }

@@ -197,8 +197,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A journal of `payloads`, each synced before the next where it is marked, and where each
-    /// record begins.
+    /// The bytes of a journal with these payloads, the offset of each record, and the synced length. A flag means that
+    /// the journal is synced after the record.
     fn written(payloads: &[(String, bool)]) -> (Vec<u8>, Vec<usize>, usize) {
         let (mut bytes, mut places, mut synced) = (Vec::new(), Vec::new(), 0);
         for (payload, sync) in payloads {
@@ -230,7 +230,7 @@ mod tests {
             prop_assert!(contents.payloads.iter().eq(payloads.iter().map(|(payload, _)| payload)));
         }
 
-        /// A crash leaves what was synced, and of the rest any sectors.
+        /// A crash keeps what was synced, and any sectors of the rest.
         #[test]
         fn a_torn_end_is_cut_off_and_what_was_synced_is_kept(
             payloads in payloads(),
@@ -261,7 +261,7 @@ mod tests {
             prop_assert_eq!(contents.payloads.len(), whole);
         }
 
-        /// A flipped bit in a record is never taken for what was written.
+        /// A record with a changed byte is never accepted.
         #[test]
         fn a_flipped_byte_is_damage(
             payloads in payloads(),
@@ -277,7 +277,7 @@ mod tests {
             let hit = places.iter().filter(|place| **place <= at).count() - 1;
             match read(&bytes) {
                 Err(offset) => prop_assert_eq!(offset, places[hit]),
-                // In the last record a byte that became zero, or its end that is gone, can look torn.
+                // In the last record, a byte that became zero or a missing line end can look torn.
                 Ok(contents) => {
                     prop_assert_eq!(contents.payloads.len(), hit);
                     prop_assert_eq!(hit, places.len() - 1);

@@ -522,7 +522,7 @@ mod tests {
         };
         let many = entry(0..MAX_PLACES + 9);
         assert_eq!(many.merged_with(Some(&many)), many);
-        // Using two places in turn changes nothing.
+        // Using two folders alternately changes nothing.
         let both = entry(0..1).merged_with(Some(&entry(1..2)));
         assert_eq!(entry(1..2).merged_with(Some(&both)), both);
         let written = entry(0..1).merged_with(Some(&entry(1..MAX_PLACES + 9))).written;
