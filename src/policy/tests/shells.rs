@@ -1,5 +1,5 @@
-//! Gives allowed lines to real shells. No program may start that is not on the list. `POLICY_LINES=1000000 cargo test
-//! --release --lib policy::tests::shells` tries more lines.
+//! Gives allowed lines to real shells. No program may start that is not on the list.
+//! `POLICY_LINES=1000000 cargo test --release --lib policy::tests::shells` tries more lines.
 
 use std::fs;
 use std::path::Path;
