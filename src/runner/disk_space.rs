@@ -179,7 +179,7 @@ mod tests {
         let from = |left, all| FileCounts { left, all }.watched_from();
         assert_eq!(from(1_000_000, 6_000_000), 10_000);
         assert_eq!(from(4_000, 4_096), 409);
-        // What makes room is to run.
+        // A command that makes room must be able to run.
         assert_eq!(from(200, 4_096), 102);
         assert_eq!(from(0, 4_096), 0);
         assert_eq!(from(5_000, 6_000_000), 2_500);

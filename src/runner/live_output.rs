@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(last(&[b"one", b" line"]), whole("one line"));
         assert_eq!(last(&[b"10%\r", b"20%\r"]), whole("20%"));
         assert_eq!(last(&[b"10%\r20%\r\n"]), whole("20%"));
-        // The rest of a character has not come yet.
+        // The rest of the character has not arrived yet.
         assert_eq!(
             last(&["a\n\u{5bbd}".as_bytes(), &"\u{5bbd}".as_bytes()[..2]]),
             whole("\u{5bbd}")

@@ -265,12 +265,12 @@ mod tests {
             (head, left_out)
         };
         let is = |head: &str, left_out| (head.to_owned(), left_out);
-        // Up to the limit, and one more.
+        // Output up to the limit, and one byte more.
         assert_eq!(first(6, &[b"abc", b"def"]), is("abcdef", 0));
         assert_eq!(first(6, &[b"abc", b"defg"]), is("abcdef", 1));
         assert_eq!(first(6, &[b"abcdef", b"g", b"hij"]), is("abcdef", 4));
         assert_eq!(first(6, &[]), is("", 0));
-        // A character of four bytes that ends at the limit, and those that lie across it.
+        // A character of four bytes that ends at the limit, or crosses it.
         let smile = "\u{1f600}";
         for (before, head, left_out) in [
             ("ab", "ab\u{1f600}", 1),
@@ -286,7 +286,7 @@ mod tests {
             }
         }
         assert_eq!(first(6, &[b"ab", smile.as_bytes()]), is("ab\u{1f600}", 0));
-        // What is no text becomes three bytes each, and never more than the limit.
+        // Each invalid byte becomes three bytes, but the output never exceeds the limit.
         assert_eq!(first(6, &[b"\xff\xff"]), is("\u{fffd}\u{fffd}", 0));
         assert_eq!(first(6, &[b"\xff\xff\xff"]), is("\u{fffd}\u{fffd}", 1));
         assert_eq!(first(6, &[b"a\xff\xffbc"]).0, "a\u{fffd}");

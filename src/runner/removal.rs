@@ -176,7 +176,7 @@ mod tests {
         assert!(!remove_aside(base.path(), &|| false).unwrap());
     }
 
-    /// The steps of removing this many folders with something in each.
+    /// The number of steps for removing this many folders that are not empty.
     fn steps(folders: usize) -> usize {
         let base = tempfile::tempdir().unwrap();
         let own = removal(base.path(), "1");

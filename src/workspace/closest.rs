@@ -164,12 +164,12 @@ mod tests {
 
     #[test]
     fn the_place_that_differs_least_is_found() {
-        // White space.
+        // A difference in white space.
         check("fn a() {\n\tone();\n\ttwo();\n", Some((1, 3)));
-        // One line of several.
+        // A difference in one of several lines.
         check("fn b() {\n    one();\n    three(1, 3);\n}\n", Some((6, 4)));
         check("// the first\nfn a() {\n    one();\n", Some((1, 2)));
-        // A word of one.
+        // A difference in one word of a line.
         check("    three(1, 3);\n", Some((8, 1)));
         check("    three(1, 3);\n}\n", Some((8, 2)));
     }

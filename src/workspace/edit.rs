@@ -166,7 +166,7 @@ mod tests {
     fn what_all_edits_look_at_and_move_is_counted() {
         let replacement =
             |old: &str, new: &str| Replacement { old: old.to_owned(), new: new.to_owned() };
-        // Looked at, put in and moved by each, in what the one before it made.
+        // The bytes that each edit reads, inserts and moves in the result of the previous edit.
         let edits = [
             (replacement("b", "BB"), 2 + 2 + 4),
             (replacement("c", "C"), 4 + 1),
@@ -178,7 +178,7 @@ mod tests {
         for n in 0..cost {
             assert_eq!(replace_first(b"abcd e", &all, n), Err(EditError::TooMuch));
         }
-        // A small file that the first edit makes large.
+        // A small file that becomes large by the first edit.
         let mut many = vec![replacement("a", &format!("{}z", "a".repeat(10_000)))];
         many.extend((0..4_000).map(|_| replacement("z", "zz")));
         assert_eq!(replace_first(b"a", &many, 4_000 * 10_000), Err(EditError::TooMuch));

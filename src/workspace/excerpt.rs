@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(numbers(&file(20), &[(8, 2)], 10), (all(5, 12), 0));
         assert_eq!(numbers(&file(20), &[(1, 1)], 10), (all(1, 4), 0));
         assert_eq!(numbers(&file(20), &[(20, 1)], 10), (all(17, 20), 0));
-        // Between lines 7 and 8, and where the file ends now.
+        // A place between lines 7 and 8, and one at the end of the file.
         assert_eq!(numbers(&file(20), &[(8, 0)], 10), (all(5, 10), 0));
         assert_eq!(numbers(&file(2), &[(3, 0)], 10), (all(1, 2), 0));
         assert_eq!(numbers("", &[(1, 0)], 10), (vec![], 0));

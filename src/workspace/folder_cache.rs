@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// A chain of so many folders, and a workspace there.
+    /// A chain of this many nested folders, and a workspace at its top.
     fn chain(levels: usize) -> (tempfile::TempDir, Workspace) {
         let dir = tempfile::tempdir().unwrap();
         let root = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn any_depth_is_reached_and_few_folders_are_held() {
-        // Longer than any path that the system takes.
+        // Longer than any path that the system accepts.
         let (_dir, workspace) = chain(5_000);
         let mut folders = FolderCache::new(&workspace);
         let numbers: Vec<u64> = (0..=5_000)
@@ -273,7 +273,7 @@ mod tests {
         assert!(!folders.is_behind_link("link"));
         let is = folders.folder("a/b").unwrap().dir_metadata().unwrap().ino();
         assert_eq!(is, fs::metadata(root.join("a/b")).unwrap().ino());
-        // A folder that only begins with the same name is another.
+        // A folder whose name only begins with the same name is a different folder.
         fs::create_dir(root.join("a/bb")).unwrap();
         let is = folders.folder("a/bb").unwrap().dir_metadata().unwrap().ino();
         assert_eq!(is, fs::metadata(root.join("a/bb")).unwrap().ino());

@@ -109,7 +109,7 @@ mod tests {
             assert!(set_mode(&folder, link.as_ref(), 0o777).is_err(), "{link}");
         }
         assert_eq!((mode("a"), mode("d")), (0o600, before));
-        // What nobody may read, what would wait for a writer, and the folder itself.
+        // Entries that nobody may read, one that would wait for a writer, and the folder itself.
         for name in ["a", "shut", "d", "fifo", "."] {
             set_mode(&folder, name.as_ref(), 0o1751).unwrap();
             assert_eq!(mode(name), 0o1751, "{name}");

@@ -49,7 +49,7 @@ mod tests {
         assert!(is_own(open(&format!("/proc/{thread}")), &thread) && thread != own);
         assert!(!is_own(open("/proc/1"), "1"));
         assert!(!is_own(open("/proc/sys"), "sys"));
-        // Elsewhere a number is a name like any other.
+        // On other file systems, a number is an ordinary name.
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("status"), format!("Tgid:\t{own}\n")).unwrap();
         assert!(!is_own(open(folder.path().to_str().unwrap()), &own));

@@ -640,14 +640,14 @@ mod tests {
         const CLOSE: &str = "[/CREATE_FILE end=\"T\"]\n";
         const DELETE: &str = "[DELETE_FILE path=\"b\"]\n";
         let curly = CLOSE.replace('"', "”");
-        // How many blocks are in order, and whether the last of all is refused with what follows.
+        // The number of valid blocks, and whether the last block is refused together with everything after it.
         for (text, in_order, ends) in [
             (format!("{OPEN}{CLOSE}{OPEN}{CLOSE}{DELETE}"), 3, false),
             (format!("{OPEN}{curly}{OPEN}{curly}{DELETE}"), 3, false),
             (format!("{OPEN}{CLOSE}{OPEN}{CLOSE}{CLOSE}{DELETE}"), 0, true),
             (format!("{OPEN}{curly}{curly}{DELETE}"), 0, true),
             (format!("{OPEN}{CLOSE}{DELETE}{CLOSE}{OPEN}{CLOSE}"), 0, true),
-            // What looks like a closing tag in a path is none.
+            // Text in a path that looks like a closing tag is not one.
             (
                 format!("{OPEN}{CLOSE}[CREATE_FILE path=\"b[/c\" end=\"T\"]\n{CLOSE}{DELETE}"),
                 3,

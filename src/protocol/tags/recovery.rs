@@ -422,7 +422,7 @@ mod tests {
             assert_eq!(reply.steps[0].kind(), Kind::Run);
             assert!(reply.steps[0].warnings.is_empty());
         }
-        // A second one after a command refuses the reply.
+        // A second such line after a command refuses the reply.
         let reply = parse(&format!("{line}{run}{line}"));
         let StepContent::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
         assert_eq!((reply.steps.len(), invalid.mistake), (1, Mistake::ReplyLineLate));
@@ -439,7 +439,7 @@ mod tests {
         let StepContent::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
         assert!(invalid.reason.contains("two different messages"), "{}", invalid.reason);
 
-        // After a command it refuses the reply, too: the commands before it may be an example.
+        // Such a line after a command refuses the reply, too, because the commands before it may be an example.
         for (before, answered, sort) in [
             (of(1), None, Mistake::ReplyLinesDiffer),
             (String::new(), Some(2), Mistake::ReplyLineLate),

@@ -97,7 +97,7 @@ mod tests {
         let paths: Vec<&str> = changes.iter().map(|change| &*change.path).collect();
         assert_eq!(paths, ["data", "data/in", "data/in/i", "data/in/l", "local.db"]);
         assert!(changes.iter().all(|change| change.ignored && change.by_command));
-        // What the person has put there is theirs, also by force.
+        // A file that the person has put there stays, even with force.
         scene.sh("echo mine > local.db");
         for force in [false, true] {
             let plan = scene.plan(reverse(changes.clone()), force);
@@ -112,7 +112,7 @@ mod tests {
         }
         assert_eq!(scene.make(changes), []);
         assert!(!scene.all().contains_key("data"));
-        // Nothing of what a command only wrote to is recorded.
+        // Nothing is recorded of files that a command only wrote to.
         assert_eq!(scene.turn("echo b > new.db; echo l > local.db"), []);
     }
 }

@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn what_was_left_out_and_changed_is_named() {
         let mut scene = scene();
-        // Nothing of it is kept.
+        // No ignored file is stored.
         scene.store.ignored_limits.file = 0;
         scene.sh("printf '*.log\\ndata/\\nlogs/\\n' > .gitignore; mkdir data logs; echo x > x.log; echo y > y.log; echo d > data/d");
         let ignored = |scene: &mut Scene, script: &str| {
@@ -200,9 +200,9 @@ mod tests {
                 "data/ Within, n.log, x.log Overwritten, y.log Deleted",
             ),
             ("chmod 600 x.log; chmod 700 data; echo y > y.log", "data/, x.log, y.log"),
-            // What has another name is not lost, whatever took its place.
+            // A renamed file is not lost, whatever took its place.
             ("mv x.log z.log; mv n.log plain; mv y.log x.log", "n.log, plain, x.log, y.log, z.log"),
-            // A file in the place of a folder, and another of the same name.
+            // A file in place of a folder, and another folder with the same name.
             ("rm -r data; echo d > data", "data/ Deleted"),
             ("mv logs keep; mkdir logs; rm *.log", "keep/, logs/, x.log Deleted, z.log Deleted"),
         ] {

@@ -462,7 +462,7 @@ mod tests {
                     index.seen.sort();
                     let position = index.write().unwrap();
                     let written = (index.seen.clone(), index.rules.clone());
-                    // What was found since then is lost with the process.
+                    // Entries that were found since then are lost with the process.
                     add(&mut index, "lost", known("lost"));
                     prop_assert!(index.reload(&position).unwrap());
                     prop_assert_eq!((&index.seen, &index.rules), (&written.0, &written.1));

@@ -107,10 +107,10 @@ mod tests {
     use super::*;
     use crate::workspace::walk::tracked::tests::written;
 
-    /// Writes an index of these paths.
+    /// Writes an index with these paths.
     fn track(scene: &Scene, paths: &[&str]) {
         let index = scene.dir.path().join("w/.git/index");
-        // As git does it: it is another file.
+        // As git does, write a new file and rename it.
         fs::write(index.with_extension("lock"), written(2, paths, *b"TREE")).unwrap();
         fs::rename(index.with_extension("lock"), index).unwrap();
     }

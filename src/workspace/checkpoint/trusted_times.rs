@@ -85,7 +85,7 @@ mod tests {
     use crate::workspace::walk::detailed::now;
 
     thread_local! {
-        /// Whether, in this thread, no file system's times are trusted.
+        /// Whether this thread trusts the times of no file system.
         pub(super) static ARE_UNTRUSTED: Cell<bool> = const { Cell::new(false) };
     }
 
@@ -95,7 +95,7 @@ mod tests {
         for kind in [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630, 0x6969] {
             assert!(are_trusted_on(kind), "{kind:x}");
         }
-        // As they come where the number is signed and has 32 bits.
+        // The last value is how a signed 32-bit number arrives.
         for kind in [0x4d44, 0x2011_bab0, 0x6573_5546, 0x0102_1997, 0xffff_ffff_ff53_4d42] {
             assert!(!are_trusted_on(kind), "{kind:x}");
         }
@@ -109,7 +109,7 @@ mod tests {
         for (_, scene) in &scenes {
             scene.sh("echo one > a; touch -d '1 hour ago' a");
         }
-        // Young files are looked at once more.
+        // Young files are read once more.
         let changed = now();
         while now() <= changed + YOUNG {
             std::thread::sleep(std::time::Duration::from_millis(10));

@@ -106,7 +106,7 @@ impl Scope {
 mod tests {
     use super::*;
 
-    /// What comes of a path below `.git`; folders with a `HEAD` are marked by a `*`.
+    /// The scope of a path below `.git`. A `*` marks a folder that contains a `HEAD`.
     fn of(path: &str) -> Option<Scope> {
         let parts: Vec<&str> = path.split('/').collect();
         let mut scope = Scope::Repository;

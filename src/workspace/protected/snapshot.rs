@@ -362,13 +362,13 @@ mod tests {
                 changed(".git/refs", EntryChange::Removed)
             ]
         );
-        // What was not there need not come.
+        // Parts that did not exist before do not have to be created.
         assert_eq!(root([git()]).differences(&all(Some("a"))), []);
         before.update_parts(broken);
         assert_eq!(before, all(Some("a")));
         before.update_parts(all(Some("b")));
         assert_eq!(before, all(Some("b")));
-        // Nothing is taken in of a repository that is not known.
+        // Parts of an unknown repository are not added.
         let mut none = root([]);
         none.update_parts(all(Some("a")));
         assert_eq!(none, root([]));

@@ -173,14 +173,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let comment = |n: usize| format!("#{}\n", "-".repeat(n - 2));
         let limit = usize::try_from(SIZE_LIMIT).unwrap();
-        // The last line within the limit is cut.
+        // The last line within the limit is incomplete.
         let rules = format!("first\n{}cut-off\nlast\n", comment(limit - 6 - 3));
         fs::write(dir.path().join(".gitignore"), rules).unwrap();
         for name in ["first", "cut", "cut-off", "last"] {
             fs::write(dir.path().join(name), "").unwrap();
         }
         assert_eq!(paths(dir.path()), [".gitignore", "cut", "cut-off", "last"]);
-        // One that is as long as the limit counts to its end.
+        // A file that is exactly as long as the limit is used up to its end.
         let rules = format!("{}last", comment(limit - 4));
         fs::write(dir.path().join(".gitignore"), rules).unwrap();
         assert_eq!(paths(dir.path()), [".gitignore", "cut", "cut-off", "first"]);
@@ -200,7 +200,7 @@ mod tests {
             fs::write(folder.join(format!("x{n}")), "").unwrap();
         }
         fs::write(root.join(".gitignore"), ".ignore\n.gitignore\n").unwrap();
-        // Each folder takes 8,001: the third has only some of its own, the fourth none.
+        // Each folder costs 8,001: only a part of the third folder's rules is used, and none of the fourth's.
         assert_eq!(paths(root), ["d/d/d/d/x4", "d/d/d/x3"]);
     }
 
@@ -266,9 +266,9 @@ mod tests {
             fs::write(folder.join("y"), "").unwrap();
             fs::write(folder.join(".gitignore"), "y\n.gitignore\n").unwrap();
         }
-        // What is said above counts further down too.
+        // The rules of the higher folders also apply in deeper folders.
         assert_eq!(paths(root), Vec::<String>::new());
-        // What is said there does not.
+        // The rules in the deepest folder are not used.
         fs::write(folder.join(".deaddropignore"), "n\n").unwrap();
         fs::write(folder.join("n"), "").unwrap();
         let last = "d/".repeat(LEVELS + 2);

@@ -307,7 +307,7 @@ mod tests {
         let root = dir.path().join("w");
         fs::create_dir(&root).unwrap();
         let workspace = Workspace::open(&root, &[], &[]).unwrap();
-        // Of a folder that was removed nothing can be listed.
+        // A folder that was removed cannot be listed.
         fs::remove_dir(&root).unwrap();
         assert_eq!(workspace.walk().unwrap().unreadable().collect::<Vec<_>>(), ["."]);
     }

@@ -107,7 +107,7 @@ pub(in crate::workspace) mod tests {
 
     use super::*;
 
-    /// An index of these paths, as git writes it.
+    /// An index with these paths, in git's format.
     pub(in crate::workspace) fn written(
         version: u32,
         paths: &[&str],
@@ -141,7 +141,7 @@ pub(in crate::workspace) mod tests {
         index
     }
 
-    /// The paths that an index has, where it is known to be whole.
+    /// The paths in an index. None if the index may be incomplete.
     fn paths(index: &[u8]) -> Option<Vec<String>> {
         let mut found = Vec::new();
         each(index, |path, _| found.push(String::from_utf8_lossy(path).into_owned()))?;

@@ -171,7 +171,7 @@ mod tests {
         let all = [&before, &helper, &ours, &orphan].map(pid);
         let found = || {
             let mut children = children::scanned(process::id()).unwrap();
-            // Other tests have children of their own.
+            // Other tests have their own children.
             children.retain(|pid| all.contains(pid));
             children.sort_unstable();
             assert_eq!(children.len(), all.len());

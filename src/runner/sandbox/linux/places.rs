@@ -167,12 +167,12 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for n in 0..200 {
-                        // What stands there in every second round is of the wrong sort.
+                        // In every second round, an entry of the wrong type is already there.
                         let name = format!("{}", n / 2);
                         barrier.wait();
                         let made =
                             open_or_create(here.as_fd(), name.as_ref(), n % 2 == 0, true, None);
-                        // A thread that panics would keep the others waiting.
+                        // Do not panic here: a thread that panics would keep the others waiting.
                         failed.lock().unwrap().extend(made.err());
                     }
                 });

@@ -81,12 +81,12 @@ mod tests {
         let named = workspace.join("../main/.git");
         assert_eq!(repository(&workspace), Some((main.clone(), named.clone())));
 
-        // The same for somebody whom it does not name.
+        // The same repository for a folder that the repository does not name.
         write("evil/.git", "gitdir: ../main/.git/worktrees/w\n");
         assert_eq!(repository(&root.join("evil")), None);
         write("evil/.git", "gitdir: ../main/.git\n");
         assert_eq!(repository(&root.join("evil")), None);
-        // One that could be made by who writes in the workspace.
+        // A repository that anybody who can write in the workspace could make.
         write("evil/own/worktrees/w/HEAD", "");
         write("evil/own/worktrees/w/commondir", "../../../../secret\n");
         write("evil/own/worktrees/w/gitdir", "../../../.git\n");

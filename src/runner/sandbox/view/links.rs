@@ -93,7 +93,7 @@ mod tests {
     fn links_lead_to_what_is_seen_also_above_it_and_over_each_other() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        // As NixOS and Silverblue have it.
+        // The layout of NixOS and Silverblue.
         fs::create_dir_all(root.join("nix/store/abc/sw/bin")).unwrap();
         fs::create_dir_all(root.join("run")).unwrap();
         fs::create_dir_all(root.join("var/home/me")).unwrap();
