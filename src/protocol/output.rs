@@ -106,7 +106,7 @@ impl Capture {
             let Self { head, left_out, tail, after_head, before_tail } = self;
             return Self::cut(head, after_head, *left_out, before_tail, tail);
         }
-        // If the tail is shorter than half the limit, the head may be longer.
+        // If head or tail is shorter than half the limit, the other may be longer.
         let first = match self.left_out {
             0 => limit.div_ceil(2),
             _ => limit.div_ceil(2).max(limit.saturating_sub(tail)).min(head),

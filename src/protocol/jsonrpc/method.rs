@@ -64,7 +64,7 @@ impl Method {
         let tagged = |params| Value::from(Map::from_iter([(method, params)]));
         let read = match params? {
             params @ Value::Object(_) => serde_json::from_value(tagged(params)),
-            // Only the reader of texts accepts a list as the fields of a variant, and only if the variant has fields.
+            // Only `from_str` accepts a list as the fields of a variant, and only if the variant has fields.
             Value::Array(list) if list.is_empty() => serde_json::from_value(tagged(json!({}))),
             params @ Value::Array(_) => serde_json::from_str(&tagged(params).to_string()),
             _ => return Err(RpcError::params("params must be an object")),

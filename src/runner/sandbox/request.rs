@@ -36,8 +36,8 @@ pub(in crate::runner) struct IdentifiedPath {
     pub(in crate::runner) device: u64,
     pub(in crate::runner) inode: u64,
     pub(in crate::runner) is_folder: bool,
-    /// The setting that names the path; a command is not run if something else is at the path now. Empty if no setting
-    /// names it; then it is left out instead.
+    /// The setting that names the path. If something else is at the path now, the command is not run. Empty if no
+    /// setting names the path; a changed path is then left out.
     pub(in crate::runner) setting: String,
 }
 

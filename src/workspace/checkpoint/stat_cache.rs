@@ -119,7 +119,7 @@ pub struct CachePosition {
     end: u64,
 }
 
-/// Entries by path. They are stored in one allocation, because there can be many.
+/// Entries by path, in a single list, because there can be many.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Entries(Vec<(Box<str>, Option<CachedEntry>)>);
 

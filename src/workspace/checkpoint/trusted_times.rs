@@ -1,6 +1,6 @@
 //! Decides whether a file system's times prove that a file is unchanged. Most file systems record when an inode changed
-//! (ctime), and nobody can set that time. Some file systems report the modification time instead, which anybody can
-//! set. For network and user-space file systems, it is unknown. Files on untrusted systems are read in every scan.
+//! (ctime), and nobody can set that time. Some report the modification time instead, which anybody can set. Network and
+//! user-space file systems may report anything. Files on untrusted systems are read in every scan.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
