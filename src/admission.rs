@@ -83,7 +83,7 @@ pub fn admit(reply: &ParsedReply, session: &Session, options: ReplyOptions) -> A
 /// Checks that a session can accept a reply now. `workspace` is the name of the present workspace; None in a guest.
 ///
 /// # Errors
-/// It began in another workspace, or waits for a decision. The reply can be given again later.
+/// The session began in another workspace, or waits for a decision. The reply can be given again later.
 pub fn check_ready(session: &Session, workspace: Option<&str>) -> Result<()> {
     check_workspace(session, workspace, true)?;
     let Some(question) = session.question() else { return Ok(()) };
@@ -98,7 +98,7 @@ pub fn check_ready(session: &Session, workspace: Option<&str>) -> Result<()> {
 /// suggests moving it.
 ///
 /// # Errors
-/// It began in another one.
+/// The session or run began in another workspace.
 pub fn check_workspace(session: &Session, workspace: Option<&str>, moves: bool) -> Result<()> {
     match (&session.workspace, workspace) {
         (Some(begun), Some(now)) if begun != now => {
@@ -112,7 +112,7 @@ pub fn check_workspace(session: &Session, workspace: Option<&str>, moves: bool) 
 /// open one. With `force`, a session that the reply names and that does not exist is ignored.
 ///
 /// # Errors
-/// There is none, or several.
+/// The session does not exist, none is open, or several are.
 pub fn choose_session(
     store: &SessionStore,
     answers: Option<&ReplyAddress>,
@@ -128,7 +128,7 @@ pub fn choose_session(
 /// name, or the only open one. `damaged` contains the errors of sessions that cannot be read, by ID.
 ///
 /// # Errors
-/// There is none, or several.
+/// The session does not exist, or is complete or damaged; several sessions match; or file name and reply disagree.
 pub fn session_for_file<'a>(
     sessions: impl Iterator<Item = &'a Session>,
     damaged: &BTreeMap<String, String>,
@@ -296,7 +296,7 @@ fn is_last_reply(session: &Session, reply: &str) -> bool {
     session.last_reply.as_ref().is_some_and(is_same)
 }
 
-/// Whether the operation may have had an effect, which repeating it would repeat.
+/// Whether the operation may have had an effect that a repetition would repeat.
 fn may_have_acted(outcome: &Outcome) -> bool {
     match outcome.kind {
         Kind::Message | Kind::Read | Kind::List | Kind::Search | Kind::Reply => return false,

@@ -1,5 +1,5 @@
-//! Whole files only: a file of deaddrop's own appears under its name complete and synced, or not
-//! at all, and a file that is moved never lands on another.
+//! Writes and moves whole files. A file of deaddrop's own appears under its name complete and synced, or not at all. A
+//! moved file never replaces another one.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -16,15 +16,15 @@ use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
-/// Whether files can be made in a folder, as far as its rights tell; a full disk is told by nobody before.
+/// Whether files can be created in a folder, according to its permissions. A full disk is not detected.
 pub fn may_write_in(folder: &Path) -> bool {
     accessat(CWD, folder, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok()
 }
 
-/// All of a regular file of at most `limit` bytes; a link is followed. Never blocks, whatever is there.
+/// Reads a regular file of at most `limit` bytes. Follows links. Never blocks, whatever kind of file it is.
 ///
 /// # Errors
-/// It cannot be read, is longer, or is no regular file.
+/// The file cannot be read, is longer than `limit`, or is not a regular file.
 pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -34,34 +34,34 @@ pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_within(file, limit)?.ok_or_else(|| io::ErrorKind::FileTooLarge.into())
 }
 
-/// All of a file; None where that is more than `limit` bytes.
+/// Reads a whole file; None if it has more than `limit` bytes.
 fn read_within(file: File, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    // One read is enough for most.
+    // With this capacity, one read is enough for most files.
     let length = file.metadata()?.len().min(limit).saturating_add(1);
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= limit))
 }
 
-/// Writes `bytes` to `path`: temporary name beside it, sync, rename, sync of the folder.
-/// A file that stood there is replaced. Everybody may read it.
+/// Writes `bytes` to `path`: writes and syncs a temporary file next to it, renames it, and syncs the folder. An
+/// existing file is replaced. Everybody can read the file.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     persist(temporary(path, bytes, 0o644)?, path)
 }
 
-/// Like [`write()`], for what only the user may read.
+/// Like [`write()`], but only the user can read the file.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     persist(temporary(path, bytes, 0o600)?, path)
 }
 
-/// Like [`write_private()`], without waiting for the disk: for what can be made again.
+/// Like [`write_private()`], but without waiting for the disk. Use it for files that can be created again.
 pub fn write_soon(path: &Path, bytes: &[u8]) -> Result<()> {
     let file = temporary(path, bytes, 0o600)?;
     file.persist(path).map_err(|e| Error::io("write", path, e.error))?;
     Ok(())
 }
 
-/// Writes `bytes` to a temporary file beside `path`, synced, to be renamed later. Returns its path.
+/// Writes `bytes` to a temporary file next to `path`, to be renamed later, and syncs it. Returns its path.
 pub fn write_beside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
     let fail = |e| Error::io("write", path, e);
     let file = temporary(path, bytes, 0o644)?;
@@ -82,11 +82,11 @@ fn new_file(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
     builder.suffix(".tmp").permissions(Permissions::from_mode(mode)).tempfile_in(folder)
 }
 
-/// A new file in a folder, under a temporary name, that only the user may read. It is removed unless it is given to
-/// [`persist`].
+/// Creates a file with a temporary name in a folder. Only the user can read it. It is removed when it is dropped,
+/// unless it was passed to [`persist`].
 ///
 /// # Errors
-/// It cannot be created.
+/// The file cannot be created.
 pub fn new_private(folder: &Path) -> Result<NamedTempFile> {
     new_file(folder, 0o600).map_err(|e| Error::io("write", folder, e))
 }
@@ -94,7 +94,7 @@ pub fn new_private(folder: &Path) -> Result<NamedTempFile> {
 /// Syncs a new file, and renames it to `path` in the same folder.
 ///
 /// # Errors
-/// It may or may not be there.
+/// The file may or may not exist at `path`.
 pub fn persist(file: NamedTempFile, path: &Path) -> Result<()> {
     let fail = |e| Error::io("write", path, e);
     file.as_file().sync_data().map_err(fail)?;
@@ -102,9 +102,8 @@ pub fn persist(file: NamedTempFile, path: &Path) -> Result<()> {
     sync_folder(path.parent().unwrap_or(Path::new(".")))
 }
 
-/// Moves the file `from` into `folder` under `name`, or, where that is taken, under
-/// `name` with `-2`, `-3`… before its extension. Never overwrites. Returns the path it got.
-/// Both must be on one file system.
+/// Moves the file `from` into `folder` as `name` or, if that exists, as `name` with `-2`, `-3`… before its extension.
+/// Never overwrites a file. Returns the new path. Both places must be in the same file system.
 pub fn move_into(from: &Path, folder: &Path, name: &OsStr) -> Result<PathBuf> {
     let name = Path::new(name);
     let stem = name.file_stem().unwrap_or_default().to_string_lossy();
@@ -124,22 +123,22 @@ pub fn move_into(from: &Path, folder: &Path, name: &OsStr) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// Writes a new file `name` into `folder`, with a suffix where the name is taken.
+/// Writes a new file `name` into `folder`, with a suffix if the name is taken.
 pub fn write_into(folder: &Path, name: &OsStr, bytes: &[u8]) -> Result<PathBuf> {
     let temporary = write_beside(&folder.join("new"), bytes)?;
     move_into(&temporary, folder, name)
 }
 
-/// As much of the beginning of `name` as fits into `limit` bytes.
+/// The longest beginning of `name` that has at most `limit` bytes.
 pub fn shortened(name: &str, limit: usize) -> &str {
     &name[..name.floor_char_boundary(limit)]
 }
 
-/// Renames `name` in one folder to `new` in another, and replaces nothing: `AlreadyExists` where that is
-/// taken.
+/// Renames `name` in one folder to `new` in another, and never replaces a file: the error is `AlreadyExists` if `new`
+/// exists.
 ///
 /// # Errors
-/// It is not renamed.
+/// The file was not renamed.
 pub fn rename_new(from: impl AsFd, name: &OsStr, to: impl AsFd, new: &OsStr) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     match renameat_with(&from, name, &to, new, RenameFlags::NOREPLACE) {
@@ -150,7 +149,7 @@ pub fn rename_new(from: impl AsFd, name: &OsStr, to: impl AsFd, new: &OsStr) -> 
     match linkat(&from, name, &to, new, AtFlags::empty()) {
         Ok(()) => Ok(unlinkat(&from, name, AtFlags::empty())?),
         Err(Errno::EXIST) => Err(Errno::EXIST.into()),
-        // A folder, or a file system without hard links: no other call does it in one step.
+        // This is a folder, or the file system has no hard links. No other call can rename it atomically.
         Err(_) => match statat(&to, new, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => Err(Errno::EXIST.into()),
             Err(Errno::NOENT) => Ok(renameat(&from, name, &to, new)?),
@@ -159,27 +158,27 @@ pub fn rename_new(from: impl AsFd, name: &OsStr, to: impl AsFd, new: &OsStr) -> 
     }
 }
 
-/// Whether [`sync_all_of`] can do what it says here.
+/// Whether [`sync_all_of`] works on this system.
 pub const SYNCS_ALL: bool = cfg!(target_os = "linux");
 
-/// Brings all of the file system to disk that an open file or folder is on: for many files that is faster
-/// than one by one, and waits for what others have written there, too.
+/// Syncs the whole file system that contains an open file or folder. For many files, this is faster than syncing each
+/// one, but it also waits for data that other processes have written.
 #[cfg(target_os = "linux")]
 pub fn sync_all_of(file: impl std::os::fd::AsFd) -> io::Result<()> {
     Ok(rustix::fs::syncfs(file)?)
 }
 
-/// Brings all of the file system to disk that an open file or folder is on; nothing here.
+/// Does nothing on this system; elsewhere it syncs the whole file system.
 #[cfg(not(target_os = "linux"))]
 pub fn sync_all_of<T>(_: T) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file of deaddrop's own: a regular one, and none that a link leads to, which would be somebody
-/// else's. One that is made is the user's alone.
+/// Opens one of deaddrop's own files. It must be a regular file, and not a link, which could lead to somebody else's
+/// file. A new file is accessible only to the user.
 ///
 /// # Errors
-/// It is something else, or cannot be opened.
+/// It is not a regular file, or cannot be opened.
 pub fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
     let other = || {
@@ -188,42 +187,42 @@ pub fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
         )
     };
     let is_other = || path.symlink_metadata().is_ok_and(|found| !found.is_file());
-    // What can be opened there, as a device, is not looked at before that.
+    // A link cannot be opened here, but a device can, so the type is checked after opening.
     let file = options.open(path).map_err(|e| if is_other() { other() } else { e })?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(other()) }
 }
 
-/// Reads a file of deaddrop's own, as [`open_own`] opens it.
+/// Reads one of deaddrop's own files. See [`open_own`].
 ///
 /// # Errors
-/// As there.
+/// As for [`open_own`].
 pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     read_own_within(path, u64::MAX)
 }
 
-/// The same of one that has no more than `limit` bytes.
+/// Like [`read_own`], for a file of at most `limit` bytes.
 ///
 /// # Errors
-/// As there, or it is larger.
+/// As for [`open_own`], or the file is larger.
 pub fn read_own_within(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let bytes = read_within(open_own(File::options().read(true), path)?, limit)?;
     let large = "it is larger than any file that deaddrop writes here";
     bytes.ok_or_else(|| io::Error::other(large))
 }
 
-/// The same of one that is text.
+/// Like [`read_own`], for text.
 ///
 /// # Errors
-/// As there, or it is not UTF-8.
+/// As for [`open_own`], or the file is not UTF-8.
 pub fn read_own_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read_own(path)?).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
 }
 
-/// Takes from everybody else what they may do with a folder of deaddrop's own and with the files in it.
-/// With `passable` others may still go through it.
+/// Removes all permissions of other users for one of deaddrop's own folders and the files in it. With `passable`,
+/// others can still traverse the folder.
 ///
 /// # Errors
-/// It cannot be done, though the folder is this user's and on a file system with permissions.
+/// The permissions cannot be changed, although the folder is the user's and its file system has permissions.
 pub fn keep_private(folder: &Path, passable: bool) -> io::Result<()> {
     let narrow = |file: &File, keep: u32| {
         let mode = file.metadata()?.permissions().mode() & 0o7777;
@@ -238,7 +237,7 @@ pub fn keep_private(folder: &Path, passable: bool) -> io::Result<()> {
         })
     };
     let opened = File::open(folder)?;
-    // Nobody else reaches what is in a private folder.
+    // Other users cannot access files in a private folder.
     if !passable && opened.metadata()?.permissions().mode() & 0o7077 == 0 {
         return Ok(());
     }
@@ -247,14 +246,14 @@ pub fn keep_private(folder: &Path, passable: bool) -> io::Result<()> {
             narrow(&file, 0o700)?;
         }
     }
-    // Last, so that a start that was interrupted is made up for.
+    // This comes last, so that the next start completes an interrupted one.
     narrow(&opened, if passable { 0o711 } else { 0o700 })
 }
 
-/// Makes a folder and those above it; gives what was made, the innermost first.
+/// Creates a folder and its missing parents. Returns the created folders, innermost first.
 ///
 /// # Errors
-/// One cannot be made.
+/// A folder cannot be created.
 pub fn make_folders(folder: &Path) -> Result<Vec<PathBuf>> {
     let missing = folder.ancestors().take_while(|folder| !folder.exists());
     let missing = missing.map(Path::to_owned).collect();
@@ -268,8 +267,8 @@ pub fn sync_folder(folder: &Path) -> Result<()> {
     File::open(folder).and_then(|f| f.sync_all()).map_err(|e| Error::io("sync", folder, e))
 }
 
-/// Removes what an interrupted [`write()`] left in `folder`: files that end in `.tmp`.
-/// Only for folders that are deaddrop's alone.
+/// Removes files with the extension `.tmp` from `folder`, which an interrupted [`write()`] may have left. Use it only
+/// for folders in which nobody else keeps files.
 pub fn sweep(folder: &Path) -> Result<()> {
     for entry in walkdir::WalkDir::new(folder).min_depth(1).max_depth(1) {
         let entry = entry.map_err(|e| Error::io("list", folder, e.into()))?;
@@ -305,7 +304,7 @@ mod tests {
         let open = mode();
         write_private(&path, b"x").unwrap();
         assert_eq!(mode(), 0o600);
-        // Whatever the umask takes, the rest is for all.
+        // The umask may remove the other permissions.
         assert_eq!(open & 0o600, 0o600);
         write(&path, b"x").unwrap();
         assert_eq!(mode(), open);

@@ -1,7 +1,7 @@
-//! Contents under their digests, in packs: files that are whole or absent, and never change.
+//! Stores contents by their digests in packs. A pack is either complete or absent, and never changes.
 //!
-//! New contents are written to one new file. [`Blobs::sync`] syncs it and gives it its name, so whatever depends on a
-//! content only waits for that call.
+//! New contents are written to a new pack. [`Blobs::sync`] syncs the pack and gives it its name. Only this call waits
+//! for the disk.
 //!
 //! ```text
 //! pack  = { content } table count digest-of-table
@@ -22,18 +22,18 @@ use tempfile::NamedTempFile;
 use crate::atomic;
 use crate::error::{Error, Result};
 
-/// When a pack has so many bytes of contents, another one is begun: so little is rewritten when some are removed.
+/// A pack with this many bytes of contents is full, and a new pack is begun. So removing contents rewrites little.
 const FULL: u64 = if cfg!(test) { 4 << 20 } else { 32 << 20 };
 /// Packs with fewer bytes of contents than this are small.
 const SMALL: u64 = 1 << 20;
-/// If there are more small packs than this, they become one.
+/// If there are more small packs than this, they are merged.
 const MOST_SMALL: usize = 64;
-/// How the names of packs end.
+/// The extension of packs.
 const EXTENSION: &str = "pack";
-/// The length of a row of a pack's table, and of what follows the table.
+/// The length in bytes of a row of a pack's table, and of the data after the table.
 const ROW: usize = 40;
 
-/// The BLAKE3 digest of a content. In JSON: 64 hexadecimal digits.
+/// The BLAKE3 digest of a content, in JSON as 64 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlobId([u8; 32]);
 
@@ -57,30 +57,30 @@ impl<'de> Deserialize<'de> for BlobId {
     }
 }
 
-/// A store of contents. One process at a time adds or removes; others may read.
+/// A store of contents. Only one process at a time may add or remove contents; others may read.
 #[derive(Debug)]
 pub struct Blobs {
     folder: PathBuf,
     index: OnceLock<Index>,
-    /// The packs with what was added since the last sync.
+    /// The packs with contents that were added since the last sync.
     incoming: Vec<PackWriter>,
     /// Whether this process has synced the folders above the packs.
     is_folder_synced: bool,
 }
 
 impl Blobs {
-    /// The store whose packs are in this folder, which is created with the first content.
+    /// A store with packs in this folder. The folder is created with the first content.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder, index: OnceLock::new(), incoming: Vec::new(), is_folder_synced: false }
     }
 
-    /// Removes what an interrupted process has not synced.
+    /// Removes files that an interrupted process has not synced.
     pub fn remove_leftovers(&self) {
-        // Whatever remains is never used.
+        // Files that cannot be removed are never used.
         let _ = atomic::sweep(&self.folder);
     }
 
-    /// The index, which is loaded first if necessary.
+    /// The index. It is loaded on first use.
     fn index(&self) -> Result<&Index> {
         if let Some(index) = self.index.get() {
             return Ok(index);
@@ -89,22 +89,22 @@ impl Blobs {
         Ok(self.index.get_or_init(|| loaded))
     }
 
-    /// How many bytes a content takes; None if it is not here, synced or not.
+    /// The number of bytes that a content takes in its pack; None if the content does not exist, synced or not.
     pub fn size_of(&self, id: &BlobId) -> Option<u64> {
         Some(self.index().ok()?.places.get(id)?.length + ROW as u64)
     }
 
-    /// How many bytes all packs take.
+    /// The size of all packs, in bytes.
     pub fn size(&self) -> u64 {
         let packs = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         packs.filter_map(|pack| Some(pack.metadata().ok()?.len())).sum()
     }
 
-    /// Adds a content unless it is here, and returns how many bytes more are taken. It is on disk after the next
-    /// [`Blobs::sync`].
+    /// Adds a content unless it exists, and returns by how many bytes the store grows. The content is on disk after the
+    /// next [`Blobs::sync`].
     ///
     /// # Errors
-    /// It cannot be written, or the packs cannot be listed.
+    /// The content cannot be written, or the packs cannot be listed.
     pub fn add(&mut self, id: &BlobId, bytes: &[u8]) -> Result<u64> {
         if self.index()?.places.contains_key(id) {
             return Ok(0);
@@ -122,10 +122,10 @@ impl Blobs {
         Ok((bytes.len() + ROW) as u64)
     }
 
-    /// Brings all that was added to disk.
+    /// Syncs all added contents to disk.
     ///
     /// # Errors
-    /// What was added since the last sync may not be here.
+    /// Contents that were added since the last sync may be lost.
     pub fn sync(&mut self) -> Result<()> {
         if self.incoming.is_empty() {
             return Ok(());
@@ -135,7 +135,7 @@ impl Blobs {
         let small = index.packs.iter().filter(|(_, pack)| pack.length < SMALL);
         let small: Vec<u32> = small.map(|(number, _)| *number).collect();
         if small.len() > MOST_SMALL {
-            // A failure only leaves more packs.
+            // If merging fails, there are only more packs.
             let _ = index.rewrite(&small, |_| true, &self.folder);
         }
         Ok(())
@@ -144,14 +144,14 @@ impl Blobs {
     /// Checks that all packs can be read.
     ///
     /// # Errors
-    /// One cannot, so it is unknown what it contains.
+    /// A pack cannot be read, so its contents are unknown.
     pub fn check(&self) -> Result<()> {
         self.index()?.check()
     }
 
     fn finish_incoming(&mut self) -> Result<()> {
         if !self.is_folder_synced {
-            // The folders that contain the packs' folder.
+            // The parents of the packs' folder.
             self.folder.ancestors().skip(1).take(2).try_for_each(atomic::sync_folder)?;
             self.is_folder_synced = true;
         }
@@ -162,16 +162,16 @@ impl Blobs {
         Ok(())
     }
 
-    /// Takes back all that was added since the last sync.
+    /// Removes all contents that were added since the last sync.
     pub fn discard_unsynced(&mut self) {
         let Some(index) = self.index.get_mut() else { return };
         self.incoming.drain(..).for_each(|pack| index.forget(pack.number));
     }
 
-    /// The bytes of a content; None if it is not here, or is damaged.
+    /// Returns the bytes of a content; None if it does not exist or is damaged.
     ///
     /// # Errors
-    /// It cannot be read, or is not here while a pack cannot be read.
+    /// The content cannot be read, or it was not found and one of the packs cannot be read.
     pub fn read(&self, id: &BlobId) -> Result<Option<Vec<u8>>> {
         let index = self.index()?;
         let read = index.read(id);
@@ -184,10 +184,10 @@ impl Blobs {
         }
     }
 
-    /// Removes all synced contents that are not needed: packs that contain any are rewritten.
+    /// Removes all synced contents that are not needed, by rewriting the packs that contain them.
     ///
     /// # Errors
-    /// A pack cannot be read, rewritten or removed. It stays, and the others are dealt with.
+    /// A pack cannot be read, rewritten or removed. This pack stays; the others are still processed.
     pub fn retain(&mut self, is_needed: impl Fn(&BlobId) -> bool) -> Result<()> {
         self.index()?;
         let Some(index) = self.index.get_mut() else { return Ok(()) };
@@ -200,7 +200,7 @@ impl Blobs {
             !is_incoming(number) && needed.get(number) != Some(&pack.length)
         });
         let mut old: Vec<u32> = old.map(|(number, _)| *number).collect();
-        // Those that need the least room while they are rewritten come first, so that a full disk gets room.
+        // Rewriting packs with few needed bytes needs the least space, so they come first. This helps on a full disk.
         old.sort_by_key(|number| needed.get(number));
         let mut result = Ok(());
         for pack in old {
@@ -210,7 +210,7 @@ impl Blobs {
     }
 }
 
-/// Where the contents are.
+/// The places of all contents.
 #[derive(Debug, Default)]
 struct Index {
     places: BTreeMap<BlobId, Place>,
@@ -231,7 +231,7 @@ struct Place {
 #[derive(Debug)]
 struct Pack {
     path: PathBuf,
-    /// The length of its contents in bytes, once it is finished.
+    /// The length of the contents in bytes; known when the pack is finished.
     length: u64,
 }
 
@@ -247,7 +247,7 @@ impl Index {
             if path.extension().is_some_and(|extension| extension == EXTENSION) {
                 match read_table(&path) {
                     Ok(table) => index.insert(path, &table),
-                    // Another process has rewritten it, to a pack that may not have been listed.
+                    // Another process has rewritten the pack. The new pack may not have been listed.
                     Err(e) if e.kind() == io::ErrorKind::NotFound => return Self::load(folder),
                     Err(e) => index.unreadable = Some((path, e.to_string())),
                 }
@@ -268,7 +268,7 @@ impl Index {
         self.packs.insert(pack, Pack { path, length: offset });
     }
 
-    /// Syncs a new pack and gives it its name. If that fails, its contents are forgotten.
+    /// Syncs a new pack and gives it its name. If this fails, forgets its contents.
     fn finish(&mut self, pack: PackWriter, folder: &Path) -> Result<()> {
         let (number, length) = (pack.number, pack.length);
         let path = pack.finish(folder).inspect_err(|_| self.forget(number))?;
@@ -298,7 +298,7 @@ impl Index {
         Ok(Some(bytes).filter(|bytes| BlobId::of(bytes) == *id))
     }
 
-    /// Replaces these packs by one with what is needed of them.
+    /// Replaces these packs by one pack with their needed contents.
     fn rewrite(
         &mut self,
         old: &[u32],
@@ -313,7 +313,7 @@ impl Index {
             let mut pack = PackWriter::create(folder, self.new_number())?;
             let mut places = Vec::with_capacity(moved.len());
             for (_, id) in moved {
-                // A damaged content is not here any more.
+                // A damaged content is lost.
                 if let Some(bytes) = self.read(&id)? {
                     let place = pack.add(&id, &bytes)?;
                     places.push((id, place));
@@ -337,12 +337,12 @@ impl Index {
     }
 }
 
-/// A pack that is being written. If it is dropped before it is finished, its file is removed.
+/// A pack that is being written. If it is dropped unfinished, its file is removed.
 #[derive(Debug)]
 struct PackWriter {
     number: u32,
     file: NamedTempFile,
-    /// The length of its contents in bytes.
+    /// The length of the contents in bytes.
     length: u64,
     table: Vec<u8>,
 }
@@ -355,7 +355,7 @@ impl PackWriter {
 
     fn add(&mut self, id: &BlobId, bytes: &[u8]) -> Result<Place> {
         let place = Place { pack: self.number, offset: self.length, length: bytes.len() as u64 };
-        // After a failure, the next content is written to the same place.
+        // If this fails, the next content is written to the same offset.
         let written = self.file.as_file().write_all_at(bytes, place.offset);
         written.map_err(|e| Error::io("write", self.file.path(), e))?;
         self.table.extend(id.0);
@@ -474,7 +474,7 @@ mod tests {
         let before = packs(&blobs);
         blobs.retain(|_| true).unwrap();
         assert_eq!(packs(&blobs), before);
-        // What is not synced is neither removed nor synced by it.
+        // `retain` neither removes nor syncs contents that are not synced yet.
         blobs.add(&BlobId::of(b"new"), b"new").unwrap();
         blobs.retain(|id| *id != ids[1] && *id != BlobId::of(b"text 4")).unwrap();
         assert!(blobs.size() < 2 * SMALL + 1000);
@@ -535,7 +535,7 @@ mod tests {
         assert_eq!((read(&blobs, "x"), packs(&blobs).len()), (None, 0));
         blobs.add(&BlobId::of(b"y"), b"y").unwrap();
         let next = Blobs::new(blobs.folder.clone());
-        // As a killed process leaves it.
+        // A killed process leaves its files like this.
         std::mem::forget(blobs);
         assert_eq!((read(&next, "y"), packs(&next).len()), (None, 1));
         next.remove_leftovers();
@@ -561,7 +561,7 @@ mod tests {
                 fs::write(&pack, &other).unwrap();
                 let blobs = Blobs::new(blobs.folder.clone());
                 match blobs.read(&BlobId::of(first.as_bytes())) {
-                    // Its content.
+                    // The damaged byte is in the content.
                     Ok(None) => assert!(n < first.len()),
                     Ok(Some(read)) => assert!(read == first.as_bytes() && other == bytes),
                     Err(e) => assert!(e.to_string().contains(pack.to_str().unwrap()), "{e}"),
@@ -569,7 +569,7 @@ mod tests {
                 assert_eq!(read(&blobs, &second).as_ref(), Some(&second));
             }
         }
-        // What is added again is whole, and without the pack nothing is damaged.
+        // Adding the content again repairs it. Without the damaged pack, nothing is damaged.
         fs::write(&pack, &bytes[1..]).unwrap();
         let mut blobs = Blobs::new(blobs.folder.clone());
         synced(&mut blobs, std::slice::from_ref(&first));

@@ -34,7 +34,7 @@ impl From<SystemTime> for Timestamp {
     }
 }
 
-/// A file time in nanoseconds since 1970; times after the year 2262 are the last of it.
+/// A file time in nanoseconds since 1970. Times after the year 2262 become the greatest value.
 pub fn nanos(seconds: i64, nanos: impl Into<i64>) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos.into())
 }

@@ -1,5 +1,5 @@
-//! Errors for the person. Each names its cause, the path and what to do next. Failures that concern the model are not
-//! errors but outcomes (see `protocol`).
+//! Errors for the person. Each contains the cause, the path and what to do next. Failures that concern the model are
+//! not errors but outcomes (see `protocol`).
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -21,7 +21,7 @@ pub struct Error(Box<ErrorDetails>);
 #[error("{message}")]
 struct ErrorDetails {
     message: String,
-    /// Borrowed unless another process made the error.
+    /// Owned only if another process made the error.
     code: Cow<'static, str>,
     status: u8,
     source: Option<io::Error>,
@@ -32,7 +32,7 @@ impl Error {
         Self(Box::new(ErrorDetails { message, code: code.into(), status, source: None }))
     }
 
-    /// A failed system call: `doing` is a verb ("read", "write"), `path` its object.
+    /// A failed system call. `doing` is a verb ("read", "write"), and `path` its object.
     pub fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         let code = if is_full(&source) { "disk-full" } else { "io" };
         let message = format!("cannot {doing} {}: {source}{}", path.display(), advice(&source));
@@ -41,12 +41,12 @@ impl Error {
         error
     }
 
-    /// A wrong setting. `origin` says where it was set (`deaddrop.toml:3`, a variable, a flag).
+    /// An invalid setting. `origin` is the place that set it (`deaddrop.toml:3`, a variable, a flag).
     pub fn config(origin: impl Display, problem: impl Display) -> Self {
         Self::new("invalid-setting", 2, format!("{origin}: {problem}"))
     }
 
-    /// Another process is using the project. `serves`: it takes replies from the inbox until it is stopped.
+    /// Another process is using the project. `serves` means that it accepts replies from the inbox until it is stopped.
     pub fn locked(base: &Path, pid: Option<u32>, serves: bool) -> Self {
         let holder = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
         let (works, advice) = if serves {
@@ -61,7 +61,7 @@ impl Error {
         Self::new("locked", 4, message)
     }
 
-    /// The project's folder was moved or removed while deaddrop worked in it.
+    /// The project's folder was moved or removed while deaddrop was using it.
     pub fn moved(project: &Path) -> Self {
         let message = format!(
             "the project {} was moved or removed; `deaddrop resume` in its new place continues",
@@ -70,14 +70,14 @@ impl Error {
         Self::new("project-moved", 1, message)
     }
 
-    /// There is no session with that id.
+    /// There is no session with this ID.
     pub fn no_session(id: &str, sessions: &Path) -> Self {
         let sessions = sessions.display();
         let message = format!("no session '{id}' in {sessions}; `deaddrop status` lists them");
         Self::new("no-session", 5, message)
     }
 
-    /// There is no run with that name.
+    /// There is no run with this name.
     pub fn no_run(run: &str, sessions: &Path) -> Self {
         let sessions = sessions.display();
         let message = format!(
@@ -107,7 +107,7 @@ impl Error {
         Self::new("no-project", 5, message)
     }
 
-    /// The session must be named, since several are open.
+    /// Several sessions are open, so the person must name one.
     pub fn several_sessions(ids: &[String]) -> Self {
         let ids = ids.join(", ");
         let message = format!("several sessions are open ({ids}); name one with --session ID");
@@ -123,7 +123,7 @@ impl Error {
         Self::new("damaged-session", 1, message)
     }
 
-    /// A journal with a record that was changed after it was written.
+    /// A journal in which a record was changed after it was written.
     pub fn damaged_journal(path: &Path, offset: usize) -> Self {
         let message = format!(
             "the journal {} is damaged at byte {offset}, so nothing is done on top of it; restore it from a backup, or move it away to continue from the session files (a reply that was being executed is then set aside)",
@@ -132,7 +132,7 @@ impl Error {
         Self::new("damaged-journal", 1, message)
     }
 
-    /// A journal with a record that this version does not know. Records are counted from 0.
+    /// A journal with a record that is unknown to this version. Records are counted from 0.
     pub fn unknown_record(path: &Path, record: usize) -> Self {
         let message = format!(
             "record {record} of the journal {} is unknown to this version of deaddrop; a newer version may read it",
@@ -141,7 +141,7 @@ impl Error {
         Self::new("unknown-journal", 1, message)
     }
 
-    /// A command of an earlier process does not end. `lock` is the file that it keeps locked.
+    /// A command of an earlier process is still running. `lock` is the file that it keeps locked.
     pub fn command_runs(lock: &Path) -> Self {
         let message = format!(
             "a command of a killed deaddrop is still running (it holds {}); end it, then run `deaddrop resume`",
@@ -156,7 +156,7 @@ impl Error {
         Self::new("guest-unavailable", 1, message)
     }
 
-    /// Adds how to continue a turn whose guest has become unavailable.
+    /// Adds how to continue a turn whose guest is unavailable.
     #[must_use]
     pub fn within_turn(mut self) -> Self {
         if self.is("guest-unavailable") {
@@ -170,15 +170,15 @@ impl Error {
         Self::new("unreadable-reply", 1, format!("{}: {}", path.display(), why.into()))
     }
 
-    /// The session is complete, and must be reopened first.
+    /// The session is complete and must be reopened first.
     pub fn complete(id: &str) -> Self {
         let message =
             format!("session {id} is complete; `deaddrop resume {id} --reopen TEXT` reopens it");
         Self::new("session-complete", 2, message)
     }
 
-    /// The session or run began in another workspace than the one that is set now. Both are named as by
-    /// [`Config::workspace_name`](crate::settings::Config::workspace_name). `moves`: it can be moved.
+    /// The session or run began in a different workspace from the current one. Both names come from
+    /// [`Config::workspace_name`](crate::settings::Config::workspace_name). `moves` means that it can be moved.
     pub fn other_workspace(stem: &str, begun: &str, now: &str, moves: bool) -> Self {
         let moving = if moves {
             format!("; `deaddrop resume {stem} --here` moves it to '{now}' for good")
@@ -192,7 +192,7 @@ impl Error {
         Self::new("other-workspace", 2, message)
     }
 
-    /// No question waits for a decision. `about` names the one that the person asked for.
+    /// No question waits for a decision. `about` is the question that the person asked for.
     pub fn nothing_pending(about: &str) -> Self {
         let about = if about.is_empty() { String::new() } else { format!(" about '{about}'") };
         let message =
@@ -206,12 +206,12 @@ impl Error {
         Self::new("not-for-good", 2, message.to_owned())
     }
 
-    /// The person must first decide about something else.
+    /// The person must first decide about another question.
     pub fn waits(message: String) -> Self {
         Self::new("decision-needed", 3, message)
     }
 
-    /// Why nothing can be undone or shown.
+    /// The reason why nothing can be undone or shown.
     pub fn undo(why: impl Into<String>) -> Self {
         Self::new("cannot-undo", 1, why.into())
     }
@@ -247,21 +247,21 @@ impl Error {
         Self::new("failed", 1, message)
     }
 
-    /// Replaces the code by a more exact one.
+    /// Replaces the code by a more specific one.
     #[must_use]
     pub fn with_code(mut self, exact: &'static str) -> Self {
         self.0.code = exact.into();
         self
     }
 
-    /// Adds what the person can do.
+    /// Adds advice for the person.
     #[must_use]
     pub fn with_advice(mut self, advice: &str) -> Self {
         self.0.message += &format!("; {advice}");
         self
     }
 
-    /// Adds that it is not known whether the person's words were stored.
+    /// Adds that it is unknown whether the person's message was stored.
     #[must_use]
     pub fn with_uncertain_outcome(mut self) -> Self {
         self.0.message += "; your words may have been kept: check the newest outbox and `deaddrop status ID --json` before you repeat them";
@@ -269,17 +269,17 @@ impl Error {
         self.with_code("in-doubt")
     }
 
-    /// Whether this process created the error with that code.
+    /// Whether this process created the error with this code.
     fn is(&self, code: &str) -> bool {
         matches!(self.0.code, Cow::Borrowed(own) if own == code)
     }
 
-    /// Whether the error says that there is no such question, or no longer.
+    /// Whether the error means that there is no such question, or no longer.
     pub fn is_nothing_pending(&self) -> bool {
         self.is("nothing-pending")
     }
 
-    /// Whether the person stopped the program. This is not printed, since they know.
+    /// Whether the person stopped the program. Such an error is not printed.
     pub fn is_interrupted(&self) -> bool {
         self.is("interrupted")
     }
@@ -299,10 +299,10 @@ impl Error {
         self.is("disk-full")
     }
 
-    /// Whether the disk is full or failing, so that the next call will fail, too.
+    /// Whether the disk is full or failing, so that the next call will also fail.
     pub fn is_disk_failure(&self) -> bool {
         self.0.source.as_ref().is_some_and(|source| {
-            // EIO has no kind of its own.
+            // EIO has no `ErrorKind`.
             is_full(source)
                 || source.kind() == io::ErrorKind::ReadOnlyFilesystem
                 || source.raw_os_error() == Some(libc::EIO)
@@ -329,7 +329,7 @@ fn is_full(source: &io::Error) -> bool {
     matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// What to do about the most common failures.
+/// Advice for the most common failures.
 pub(crate) fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::PermissionDenied => "; check its owner and permissions",

@@ -31,7 +31,7 @@ pub enum Event<'a> {
     Serving,
     /// The daemon accepts no more replies.
     Stopping,
-    /// The daemon has nothing to do, and waits for this. Repeated.
+    /// The daemon has nothing to do, and waits for these sessions and replies. Reported repeatedly.
     Idle(&'a Waiting<'a>),
     /// A reply for this session was taken from the inbox.
     ReplyTaken { name: &'a OsStr, session: &'a Session },
@@ -95,13 +95,13 @@ pub struct Waiting<'a> {
 pub enum ClipboardNews<'a> {
     /// An outbox was copied in this form, or could not be copied.
     Copied(&'a CopyResult<OutboxForm>),
-    /// Replies are taken from it, this way.
+    /// Replies are taken from the clipboard, in this way.
     Watched(ClipboardBackend),
-    /// A reply on it was not taken, for this reason.
+    /// A reply on the clipboard was not taken, for this reason.
     NotTaken(&'a str),
-    /// It cannot be read, for this reason.
+    /// The clipboard cannot be read, for this reason.
     Unreadable(&'a str),
-    /// It can be read again.
+    /// The clipboard can be read again.
     Readable,
 }
 

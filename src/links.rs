@@ -3,26 +3,26 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The most links that are followed, as in the kernel.
+/// The most links that are followed; the same limit as in the kernel.
 const MAX_LINKS: usize = 40;
 
 /// A symbolic link on a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Link {
-    /// Its place, in which no other component is a link.
+    /// The path of the link. None of its other components is a link.
     pub(crate) at: PathBuf,
-    /// Its target.
+    /// The target of the link.
     pub(crate) to: PathBuf,
-    /// The components after it.
+    /// The components after the link.
     pub(crate) rest: PathBuf,
 }
 
-/// All links that are followed to resolve a path.
+/// All links that resolving a path follows.
 pub(crate) fn links_on_path(path: &Path) -> Vec<Link> {
     follow(path).0
 }
 
-/// All links that are followed to resolve a path, and the resolved path, which need not exist.
+/// All links that resolving a path follows, and the resolved path, which need not exist.
 pub(crate) fn follow(path: &Path) -> (Vec<Link>, PathBuf) {
     let mut links = Vec::new();
     let mut here = PathBuf::new();

@@ -1,5 +1,4 @@
-//! One writer per project: locks that the system releases when their holder ends, however
-//! it ends.
+//! Ensures one writer per project with locks. The system releases a lock when its holder ends, for whatever reason.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
@@ -12,24 +11,24 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::settings::Config;
 
-/// What a holder writes into its lock file when it serves the inbox until it is stopped.
+/// The word in a lock file whose holder serves the inbox until it is stopped.
 const SERVING: &str = "serving";
 
-/// How often the lock is tried for.
+/// How often taking a lock is retried.
 const TRIES: u32 = 4;
 
-/// The right to write in a project, for as long as this value lives.
+/// The right to write in a project. It lasts until this value is dropped.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
-    /// The project and the inbox themselves: another sessions folder must not let a second
-    /// writer in. None if the system cannot lock folders.
+    /// The project folder and the inbox are also locked, so that another sessions folder does not allow a second
+    /// writer. None if the system cannot lock folders.
     project: Option<File>,
     _inbox: Option<File>,
 }
 
 impl Lock {
-    /// Takes the lock, or says who has it.
+    /// Takes the lock. The error reports who holds it.
     pub fn take(config: &Config) -> Result<Self> {
         let path = config.sessions.join(".lock");
         let fail = |e| Error::io("lock", &path, e);
@@ -48,7 +47,7 @@ impl Lock {
             Err(TryLockError::Error(e)) => return Err(fail(e)),
         }
         let lock_folder = |folder| {
-            // Some systems cannot lock a folder; then the file has to do.
+            // Some systems cannot lock a folder. Then the lock file must be enough.
             let Ok(folder) = File::open(folder) else { return Ok(None) };
             match try_for(&folder) {
                 Ok(()) => Ok(Some(folder)),
@@ -57,7 +56,7 @@ impl Lock {
             }
         };
         let (project, inbox) = (lock_folder(&config.project)?, lock_folder(&config.inbox)?);
-        // Only for what another process says about it.
+        // This is only for the error messages of other processes.
         file.set_len(0).map_err(fail)?;
         write!(file, "{}", std::process::id()).map_err(fail)?;
         Ok(Self { file, project, _inbox: inbox })
@@ -73,18 +72,18 @@ impl Lock {
             && self.project.as_ref().is_none_or(|project| is_at(project, &config.project))
     }
 
-    /// Tells others that this process now serves the inbox until it is stopped.
+    /// Records in the lock file that this process serves the inbox until it is stopped.
     pub fn is_serving(&mut self) {
-        // Whoever does not learn of it waits for nothing, and says so.
+        // If this fails, other processes only report that the project is in use.
         let _ = write!(self.file, " {SERVING}");
     }
 
-    /// Keeps others from writing in a project whose workspace, or a folder of it, is served
-    /// under the settings of another one. Nothing is made or written there: its settings may have been
-    /// put there by whoever writes in what is served.
+    /// Locks a project whose workspace, or a folder of it, is served with the settings of another project. Nothing is
+    /// created or written in the project: its settings may have been written by somebody who can write in the served
+    /// folder.
     ///
     /// # Errors
-    /// Another process has it, or the system cannot lock a folder.
+    /// Another process holds the lock, or the system cannot lock a folder.
     pub fn borrow(config: &Config) -> Result<Borrowed> {
         let fail = |e| Error::io("lock the project", &config.project, e);
         let folder = File::open(&config.project).map_err(fail)?;
@@ -92,7 +91,7 @@ impl Lock {
             Ok(()) => Ok(Borrowed { _folder: folder }),
             Err(TryLockError::WouldBlock) => {
                 let path = config.sessions.join(".lock");
-                // What stands in it is old where nobody holds it.
+                // If nobody holds the lock file, its content is outdated.
                 let (pid, serves) = if is_taken(&path) { holder(&path) } else { (None, false) };
                 Err(Error::locked(&config.project, pid, serves))
             }
@@ -100,18 +99,18 @@ impl Lock {
         }
     }
 
-    /// Whether some process holds the lock of a project.
+    /// Whether a process holds the lock of a project.
     pub fn is_held(config: &Config) -> bool {
         is_taken(&config.sessions.join(".lock"))
     }
 
-    /// Whether some process holds the lock of a project, or has borrowed it, as the folder itself
-    /// tells: its settings, which may be anybody's, are not looked at.
+    /// Whether a process holds the lock of a project or has borrowed it, according to the lock of the folder itself.
+    /// The project's settings are not read, since anybody may have written them.
     pub fn is_at_work_in(base: &Path) -> bool {
         is_locked(File::open(base))
     }
 
-    /// Whether nobody holds the lock of a project, but somebody has borrowed it.
+    /// Whether a process has borrowed a project and no process holds its lock.
     pub fn is_borrowed(config: &Config) -> bool {
         Self::is_at_work_in(&config.project) && !Self::is_held(config)
     }
@@ -122,15 +121,15 @@ impl Lock {
     }
 }
 
-/// Makes the folder of sessions for the person alone, and narrows what a former version left wider: what lies
-/// there quotes files and the output of commands.
+/// Creates the sessions folder with access only for the person, and removes wider permissions from a former version:
+/// the folder contains parts of files and command output.
 ///
 /// # Errors
-/// It cannot be made, or made private.
+/// The folder cannot be created, or cannot be made private.
 pub fn make_private(config: &Config) -> Result<()> {
     let folder = &config.sessions;
     fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
-    // Commands run as the workspace's owner, and what they have for themselves lies in it.
+    // Commands run as the workspace's owner, and their own files are in this folder.
     atomic::keep_private(folder, commands_are_others(&config.workspace))
         .map_err(|e| Error::io("make private", folder, e))
 }
@@ -140,14 +139,13 @@ fn commands_are_others(workspace: &Path) -> bool {
     is_root && fs::metadata(workspace).is_ok_and(|found| found.uid() != 0)
 }
 
-/// The right to be the only one at work in a project, for as long as this value lives (see
-/// [`Lock::borrow`]).
+/// The right to be the only process that uses a project. It lasts until this value is dropped (see [`Lock::borrow`]).
 #[derive(Debug)]
 pub struct Borrowed {
     _folder: File,
 }
 
-/// Locks a file or folder. Whoever only asks whether it is locked does so for a moment.
+/// Locks a file or folder. Retries, since a process that only checks the lock holds it for a moment.
 fn try_for(file: &File) -> Result<(), TryLockError> {
     for _ in 0..TRIES {
         match file.try_lock() {

@@ -18,13 +18,13 @@ pub const TOOLS: [&str; 19] = [
     "python3", "pip", "pytest", "node", "npm", "bun", "deno", "cargo", "rustc", "go", "java",
     "dotnet", "ruby", "php", "perl", "gcc", "make", "cmake", "git",
 ];
-/// The tools whose versions `python3` knows.
+/// The tools whose versions are those of modules of `python3`.
 const PYTHON_TOOLS: [&str; 2] = ["pip", "pytest"];
 
 /// A shell script that prints the versions of tools. [`described`] parses its output.
 pub const SCRIPT: &str = include_str!("data/tools.sh");
 
-/// The shell that runs commands, and its option.
+/// The shell that runs commands, with its option.
 pub const SHELL: &str = "/bin/sh -c";
 
 /// The operating system: `Debian GNU/Linux 12, Linux 6.1.0, x86_64`.
@@ -40,7 +40,7 @@ pub fn system() -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The shell, with its name if `/bin/sh` is a link: `/bin/sh -c (dash)`.
+/// The shell. If `/bin/sh` is a link, the target's name follows: `/bin/sh -c (dash)`.
 pub fn shell() -> String {
     let real = fs::canonicalize("/bin/sh").ok();
     match real.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()) {
@@ -49,7 +49,7 @@ pub fn shell() -> String {
     }
 }
 
-/// Describes these tools with the versions that the script printed, such as `pip 24.1`.
+/// Describes these tools with the versions that the script printed, for example `pip 24.1`.
 pub fn described<'t>(tools: impl Iterator<Item = &'t str>, output: &str) -> Vec<String> {
     let said = |tool: &str| {
         let of_tool = |line| str::strip_prefix(line, tool)?.strip_prefix(' ');
@@ -64,7 +64,7 @@ pub fn described<'t>(tools: impl Iterator<Item = &'t str>, output: &str) -> Vec<
         };
         match said.and_then(version_in) {
             Some(version) => format!("{tool} {version}"),
-            // `python3 -m`, which often starts it, does not find it.
+            // The tool exists, but `python3 -m`, which often starts it, does not find it.
             None if module.is_some() && said.is_none() => {
                 format!("{tool} (of another Python, with other packages than python3)")
             }
@@ -74,7 +74,7 @@ pub fn described<'t>(tools: impl Iterator<Item = &'t str>, output: &str) -> Vec<
     tools.map(described).collect()
 }
 
-/// The first program of that name in a list of folders such as `PATH` that is `seen`.
+/// The first program with this name for which `seen` is true, in a list of folders such as `PATH`.
 pub(crate) fn find(name: &str, folders: &OsStr, seen: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     let is_program =
         |found: fs::Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
@@ -117,7 +117,7 @@ mod tests {
         ] {
             program(folder.path(), name, &format!("#!/bin/sh\n{text}\n"));
         }
-        // What cannot be started is there all the same.
+        // A program counts as found even if it cannot be started.
         program(folder.path(), "dotnet", "#!/nowhere\n");
         fs::write(folder.path().join("ruby"), "no program").unwrap();
         let is_found = |tool| find(tool, folder.path().as_os_str(), &|_| true).is_some();
@@ -143,7 +143,7 @@ mod tests {
             assert!(all.iter().any(|tool| tool == wanted), "{wanted}: {all:?}");
         }
         assert_eq!(described(["pip", "x"].into_iter(), "python 3\npip"), ["pip", "x"]);
-        // This Python cannot say which modules it has.
+        // This version of Python cannot report its modules.
         let all =
             described(["python3", "pip", "pytest"].into_iter(), "python3 3.6.8 pip ? pytest ?");
         assert_eq!(all, ["python3 3.6.8", "pip", "pytest"]);

@@ -1,5 +1,5 @@
-//! Starts programs with the person's rights. Each is resolved to an absolute path without links. No program is started
-//! from a place that replies, commands or everybody can write.
+//! Starts programs with the person's rights. Each program is resolved to an absolute path without links. A program is
+//! not started if replies, commands or everybody can write where it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -27,9 +27,9 @@ static ENVIRONMENT: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
     toml::from_str(include_str!("data/environment.toml")).expect("a table in order")
 });
 
-/// The most bytes that are read of each output of a program.
+/// The most bytes that are read from each output of a program.
 const MAX_OUTPUT: u64 = 64 << 20;
-/// The time limit for the rest of an output after its program has ended.
+/// The time limit for reading the rest of an output after the program has ended.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Decides which programs may be started.
@@ -37,8 +37,8 @@ const GRACE: Duration = Duration::from_secs(1);
 pub struct Programs {
     /// The folders that replies and commands can write.
     writable: BTreeSet<DeviceAndInode>,
-    /// Such folders of other projects, by their canonical paths: there may be many, so they are not opened. None if they are
-    /// not known, so that no folder is safe.
+    /// Such folders of other projects, by canonical path: there may be many, so they are not opened. None if they are
+    /// unknown. Then no folder is safe.
     others: Option<BTreeSet<PathBuf>>,
 }
 
@@ -50,18 +50,18 @@ impl Default for Programs {
 }
 
 impl Programs {
-    /// Excludes programs that replies and commands of this project, or of any other registered one, can write.
+    /// Excludes programs that replies and commands of this project, or of another registered project, can write.
     pub fn of(config: &Config) -> Self {
         let folders = config.sandbox.writable.iter().chain([&config.workspace]);
         let known = |folder: &PathBuf| Some(id(&fs::metadata(folder).ok()?));
         Self { writable: folders.filter_map(known).collect(), others: reply_writable_places().ok() }
     }
 
-    /// Finds a program and returns its resolved path, which depends neither on links nor on `PATH`. Relative entries of
+    /// Finds a program and returns its resolved path, which no longer depends on links or `PATH`. Relative entries of
     /// `PATH` are ignored.
     ///
     /// # Errors
-    /// There is no such program, or somebody else could have put each one there.
+    /// There is no such program, or somebody else could have written every file with its name.
     pub fn find(&self, name: impl AsRef<OsStr>) -> io::Result<PathBuf> {
         let name = Path::new(name.as_ref());
         let places = if name.components().count() == 1 && !name.is_absolute() {
@@ -92,15 +92,15 @@ impl Programs {
         Ok(command)
     }
 
-    /// A command for a program that the person names. It gets the whole environment, but only the safe folders of `PATH`,
-    /// since it may start other programs by name.
+    /// A command for a program that the person chose. It gets the whole environment. Only the safe folders of `PATH`
+    /// are kept, since it may start other programs by name.
     ///
     /// # Errors
     /// As for [`find`](Self::find).
     pub fn user_command(&self, name: impl AsRef<OsStr>) -> io::Result<Command> {
         let mut command = Command::new(self.find(&name)?);
         command.env("PATH", self.folders(&path()));
-        // Some programs behave differently depending on the name.
+        // Some programs behave differently depending on the name by which they are called.
         command.arg0(&name);
         Ok(command)
     }
@@ -123,7 +123,7 @@ impl Programs {
         env::join_paths(folders).unwrap_or_default()
     }
 
-    /// Resolves a path if nobody else can change where it leads or what is there.
+    /// Resolves a path if nobody else can change its target or the file there.
     fn trusted(&self, path: &Path) -> io::Result<PathBuf> {
         if !path.is_absolute() {
             return Err(io::ErrorKind::NotFound.into());
@@ -135,7 +135,7 @@ impl Programs {
         Ok(real)
     }
 
-    /// Whether replies or commands can change what is at a path: they can write a folder that contains it or a link on it.
+    /// Whether replies or commands can change the file at a path: they can write a folder or link on the way to it.
     pub fn is_writable_by_replies(&self, path: &Path) -> bool {
         deciding_places(path).0.iter().any(|place| {
             fs::symlink_metadata(place).is_ok_and(|found| self.is_writable(place, &found))
@@ -166,23 +166,23 @@ fn path() -> OsString {
     env::var_os("PATH").unwrap_or_default()
 }
 
-/// The folders and files whose writers decide what is at a path, and the resolved path.
+/// The folders and files whose writers determine what is at a path, and the resolved path.
 fn deciding_places(path: &Path) -> (Vec<PathBuf>, PathBuf) {
     let (links, real) = follow(path);
     let ends = links.iter().filter_map(|link| link.at.parent()).chain([&*real]);
     (ends.flat_map(Path::ancestors).map(Path::to_owned).collect(), real)
 }
 
-/// The running program, even if its file was replaced since it started.
+/// The path of the running program, even if its file was replaced since it started.
 ///
 /// # Errors
 /// The system does not know the path.
 pub fn own_executable() -> io::Result<PathBuf> {
-    // The link is resolved in this process or a fork of it, so it leads to this very file.
+    // The link is resolved in this process or its fork, so it leads to the running file.
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { env::current_exe() }
 }
 
-/// Runs a program to its end with this input. One that exceeds the time limit is killed with its process group.
+/// Runs a program with this input until it ends. If it exceeds the time limit, its process group is killed.
 ///
 /// # Errors
 /// The program cannot be started, or takes too long.
@@ -198,7 +198,7 @@ pub fn output(mut command: Command, input: &str, patience: Duration) -> io::Resu
         let why = format!("no answer within {} seconds", patience.as_secs());
         return Err(io::Error::new(io::ErrorKind::TimedOut, why));
     };
-    // Processes that it left behind may keep its outputs open forever.
+    // Processes that the program left behind may keep its outputs open forever.
     let said = |output: Receiver<Vec<u8>>| {
         let endless = |_| io::Error::new(io::ErrorKind::TimedOut, "its output does not end");
         output.recv_timeout(GRACE).map_err(endless)
@@ -206,7 +206,7 @@ pub fn output(mut command: Command, input: &str, patience: Duration) -> io::Resu
     Ok(Output { status, stdout: said(stdout)?, stderr: said(stderr)? })
 }
 
-/// Writes the whole input of a program in a thread, because the program may never read it.
+/// Writes the whole input of a program in a thread, since the program may never read it.
 pub(crate) fn feed(child: &mut Child, text: &str) -> io::Result<()> {
     let (stdin, text) = (child.stdin.take(), text.to_owned());
     let write = move || stdin.map(|mut stdin| stdin.write_all(text.as_bytes()));
@@ -227,7 +227,7 @@ fn read(output: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     told
 }
 
-/// Kills a program and its process group, which it leads.
+/// Kills a program and the process group that it leads.
 fn end(child: &mut Child) {
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     let _ = child.kill();

@@ -94,23 +94,23 @@ impl Space {
         Ok(self)
     }
 
-    /// Carries out the operations of a message, in order. An operation that fails does not stop those after it; one that
-    /// needs approval does. The text is read as `deaddrop ops run`
-    /// reads it, and what is no message is answered by an `error` event.
+    /// Carries out the operations of a message, in order. An operation that fails does not stop those after it; one
+    /// that needs approval does. The text is read as by `deaddrop ops run`. If it is not a message, the result is an
+    /// `error` event.
     ///
     /// # Errors
-    /// Only errors of the machine; others are events. A begun run is finished when the space is opened again.
+    /// Only errors of the machine; all others are events. A begun run is finished when the space is opened again.
     pub fn run(&mut self, message: &str) -> Result<EventsMessage> {
         let policy = self.engine.config.policy(&self.policy)?;
         let turn = self.engine.run(read_run(message).steps, policy, None, &mut ())?;
         Ok(run_events(&turn.session))
     }
 
-    /// Decides about the operation that a run waits with. The decision counts once, for the operation and files as they are
-    /// now. [`resume`](Self::resume) continues the run.
+    /// Decides about the operation that a waiting run asks about. The decision counts once, for the operation and the
+    /// files as they are now. [`resume`](Self::resume) continues the run.
     ///
     /// # Errors
-    /// There is no such run, or it does not wait with that operation.
+    /// There is no such run, or it does not ask about that operation.
     pub fn decide(
         &mut self,
         run: &str,
@@ -126,7 +126,7 @@ impl Space {
     /// or if the run is complete.
     ///
     /// # Errors
-    /// There is no such run, or as for [`run`](Self::run).
+    /// There is no such run, or an error as for [`run`](Self::run).
     pub fn resume(&mut self, run: &str) -> Result<EventsMessage> {
         self.load(run)?;
         Ok(run_events(&self.engine.resume_run(run, &mut ())?.session))
@@ -140,10 +140,10 @@ impl Space {
     }
 }
 
-/// The decision about the operation that a run waits with.
+/// The decision about the operation that a run asks about.
 ///
 /// # Errors
-/// It does not wait with that operation.
+/// The run does not ask about that operation.
 pub fn decision_about(
     run: &Session,
     operation: &str,

@@ -1,5 +1,5 @@
-//! The only writer to standard output, standard error and the terminal. Texts are [`Styled`], in which every character is
-//! visible. Only the methods here write escape sequences.
+//! The only writer to standard output, standard error and the terminal. Texts are [`Styled`], in which every character
+//! is visible. Only the methods here write escape sequences.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -11,10 +11,10 @@ use anstyle::Style;
 
 use crate::text::{ascii_controls, visible};
 
-/// The terminal of this process.
+/// The controlling terminal of this process.
 pub(crate) const TERMINAL: &str = "/dev/tty";
 
-/// Text for a person. Its styles are ranges, not escape sequences, so that no input can bring its own.
+/// Text for a person. Styles are ranges, not escape sequences, so no input can add its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Styled {
     text: String,
@@ -40,7 +40,7 @@ impl Styled {
         self.styles.extend(other.styles.into_iter().map(moved));
     }
 
-    /// The same text with other texts in these ranges, which are sorted and hold only blanks. Styles stay on their words.
+    /// Replaces these ranges by other texts. The ranges are sorted and contain only blanks. Styles stay on their words.
     pub(crate) fn with_blanks(self, changed: &[(Range<usize>, String)]) -> Self {
         let (mut text, mut styles) = (self.text, self.styles);
         for (range, new) in changed.iter().rev() {
@@ -54,7 +54,7 @@ impl Styled {
         Self { text, styles }
     }
 
-    /// The text, with escape sequences for its styles if the stream has colours.
+    /// The text, with escape sequences for its styles if the stream supports colours.
     fn shown(&self, to: Stream) -> String {
         if !HAS_COLORS[to as usize].load(Ordering::Relaxed) {
             return self.text.clone();
@@ -91,7 +91,7 @@ pub(crate) enum Stream {
     Err,
 }
 
-/// Whether styles are written, or only the text, to standard output and to standard error.
+/// Whether styles are written, for standard output and standard error.
 pub(crate) static HAS_COLORS: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
 
 impl Stream {
@@ -118,12 +118,12 @@ impl Stream {
         self.write((text.shown(self) + "\n").as_bytes())
     }
 
-    /// Writes JSON in which every control character is escaped, and ends the line.
+    /// Writes JSON with every control character escaped, and ends the line.
     pub(crate) fn json(self, json: &str) -> io::Result<()> {
         self.write((ascii_controls(json) + "\n").as_bytes())
     }
 
-    /// Writes data: byte for byte to a pipe or a file, made visible on a terminal.
+    /// Writes data: unchanged to a pipe or a file, and with visible control characters to a terminal.
     pub(crate) fn data(self, data: &[u8]) -> io::Result<()> {
         if self.is_terminal() {
             return self.text(&Styled::from(&*String::from_utf8_lossy(data)));
@@ -131,7 +131,7 @@ impl Stream {
         self.write(data)
     }
 
-    /// Writes the help in its own styles, which are trusted because they are part of this program.
+    /// Writes the help with its own styles. They are trusted because they are part of this program.
     pub(crate) fn help(self, help: &clap::builder::StyledStr) -> io::Result<()> {
         if HAS_COLORS[self as usize].load(Ordering::Relaxed) {
             return self.write(help.ansi().to_string().as_bytes());
@@ -139,13 +139,13 @@ impl Stream {
         self.text(&Styled::from(help.to_string()))
     }
 
-    /// Draws a line in place of the previous one, and leaves the cursor at its beginning. Line wrapping is off, so that a line
-    /// that is wider than computed is cut.
+    /// Draws a line in place of the previous one, and leaves the cursor at its beginning. Line wrapping is turned off,
+    /// so a line that is wider than computed is cut.
     pub(crate) fn draw(self, line: &Styled) -> io::Result<()> {
         self.write(format!("\r\x1b[?7l{}\x1b[J\x1b[?7h\r", line.shown(self)).as_bytes())
     }
 
-    /// Removes the drawn line.
+    /// Erases the drawn line.
     pub(crate) fn wipe(self) -> io::Result<()> {
         self.write(b"\r\x1b[J")
     }
@@ -165,10 +165,10 @@ impl Stream {
         self.write(b"\x07")
     }
 
-    /// The sequence that ends the marking of pastes.
+    /// The sequence that turns off the marking of pastes.
     pub(crate) const PASTES_UNMARKED: &[u8] = b"\x1b[?2004l";
 
-    /// Makes the terminal mark the beginning and end of pastes, or stop doing so.
+    /// Turns the marking of the beginning and end of pastes on or off.
     pub(crate) fn mark_pastes(self, on: bool) {
         let _ = self.write(if on { b"\x1b[?2004h" } else { Self::PASTES_UNMARKED });
     }
@@ -186,11 +186,11 @@ impl Stream {
 /// Sends base64-encoded text to the terminal's clipboard (OSC 52).
 pub(crate) fn copy(base64: &str) -> io::Result<()> {
     let mut terminal = File::options().write(true).open(TERMINAL)?;
-    // One call, so that no other output comes in between.
+    // One call, so that other output cannot come in between.
     terminal.write_all(format!("\x1b]52;c;{base64}\x07").as_bytes())
 }
 
-/// Reports panics through this module, because their messages can quote anything. `restore` is called first.
+/// Reports panics through this module, because their messages can contain any text. `restore` is called first.
 pub(crate) fn report_panics(restore: fn()) {
     std::panic::set_hook(Box::new(move |panic| {
         restore();

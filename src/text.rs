@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-/// How much of a command's first line a result quotes, in characters.
+/// How many characters of a command's first line a result quotes.
 const NAMED_LENGTH: usize = 120;
 
-/// Replaces every character that could control a terminal or be invisible: C0 controls by control pictures (`␛`), others
-/// by `<U+202E>`. Line feeds and tabs stay, and CRLF becomes a line feed.
+/// Replaces every character that could control a terminal or be invisible: C0 controls by control pictures (`␛`), and
+/// others by their code (`<U+202E>`). Line feeds and tabs stay, and CRLF becomes a line feed.
 ///
 /// # Examples
 /// ```
@@ -44,8 +44,8 @@ fn shown(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// JSON text with every character that [`visible`] would replace written as `\uXXXX`: the same value
-/// for a program, and harmless on a terminal.
+/// Writes every character in JSON that [`visible`] would replace as `\uXXXX`. The value stays the same, and the text is
+/// harmless on a terminal.
 pub(crate) fn ascii_controls(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -75,7 +75,7 @@ pub fn is_hazard(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Shortens a command to its first line, and counts what is left out.
+/// Shortens a command to its first line, and counts the rest.
 ///
 /// # Examples
 /// ```
@@ -115,7 +115,7 @@ pub fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// `1 line`, `2 lines`.
+/// A number with its noun: `1 line`, `2 lines`.
 pub fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

@@ -1,7 +1,7 @@
 //! Counts the tokens of a text as current chat models do (`o200k_base`).
 //!
-//! An exact count needs the vocabulary, which takes about 0.12 s of processor time and 22 MB to load, once. Most texts are
-//! so far from any limit that an estimate is enough: see [`Estimate`].
+//! An exact count needs the vocabulary, which takes about 0.12 s of processor time and 22 MB to load once. Most texts
+//! are so far below any limit that an estimate is enough: see [`Estimate`].
 
 use std::cell::Cell;
 
@@ -11,8 +11,8 @@ use crate::text::grouped;
 
 /// The vocabulary for exact counts.
 const VOCABULARY: &str = "o200k_base";
-/// Longer texts are counted in pieces of this many bytes: a single word of a megabyte, as in minified files and encoded
-/// data, would take long.
+/// Longer texts are counted in pieces of this many bytes. A single word of a megabyte, as in minified files and encoded
+/// data, would take too long.
 const PIECE: usize = 64 << 10;
 
 /// The number of tokens of a text, estimated without the vocabulary.
@@ -20,7 +20,7 @@ const PIECE: usize = 64 << 10;
 pub struct Estimate {
     /// The likely number.
     pub likely: usize,
-    /// An upper bound. Texts that are made to exceed it can do so by a twentieth.
+    /// An upper bound. A text made to exceed it can do so by at most about a twentieth.
     pub most: usize,
 }
 
@@ -28,7 +28,7 @@ thread_local! {
     static COUNTED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How many exact counts this thread has made, each of which needs the vocabulary.
+/// The number of exact counts by this thread. Each needs the vocabulary.
 pub fn exact_counts() -> usize {
     COUNTED.get()
 }
@@ -135,13 +135,13 @@ pub fn estimate(text: &str) -> Estimate {
         let begins = is_letter && (!was_letter || (was_lower && byte.is_ascii_uppercase()));
         run = if byte_class == before && !begins { run + 1 } else { 1 };
         let (likely_of, most_of) = match byte_class {
-            // A word is at least one token, and an unpronounceable one is many.
+            // A word is at least one token, and an unpronounceable word is many.
             _ if begins && was_letter => (167, 150),
             // The token includes the blank or the punctuation before it.
             _ if begins && before == ByteClass::Space => (81, 100),
             _ if begins && before == ByteClass::Mark => (39, 100),
             _ if begins && before == ByteClass::Digit => (108, 100),
-            // The rest of a word with an accent.
+            // The rest of a word after an accented letter.
             _ if begins && before == ByteClass::Beyond => (40, 100),
             _ if begins => (159, 100),
             ByteClass::Vowel => (2, 85),
@@ -156,18 +156,18 @@ pub fn estimate(text: &str) -> Estimate {
             ByteClass::Space => (0, 8),
             ByteClass::Tab if run > 1 => (0, 10),
             ByteClass::Tab => (74, 105),
-            // A token of punctuation includes the line end, one of a word or a number does not.
+            // A line end is part of a punctuation token, but not of a word or number.
             ByteClass::Line if run > 1 => (0, 40),
             ByteClass::Line if before == ByteClass::Mark => (0, 70),
             ByteClass::Line if was_letter || before == ByteClass::Digit => (98, 100),
             ByteClass::Line => (60, 70),
-            // Different punctuation characters are rarely one token.
+            // Different punctuation characters are rarely in one token.
             ByteClass::Mark if run == 1 => (89, 100),
             ByteClass::Mark if byte == last => (5, 100),
             ByteClass::Mark => (51, 100),
-            // A carriage return ends the line together with the line feed.
+            // A carriage return and the line feed are one token.
             ByteClass::Control if byte == b'\r' => (0, 200),
-            // Its own token, as is a blank before it.
+            // It is its own token, and so is a space before it.
             ByteClass::Control => (120, 200),
             ByteClass::Digit | ByteClass::Beyond => (0, 0),
         };
@@ -187,8 +187,8 @@ pub fn estimate(text: &str) -> Estimate {
     Estimate { likely: likely.div_ceil(100).min(most), most }
 }
 
-/// The likely and the highest number of tokens of a character that is not ASCII, in hundredths. At most each byte is a
-/// token. A letter that is in the vocabulary is one token.
+/// The likely and the highest number of tokens of a non-ASCII character, in hundredths. At most, each byte is a token.
+/// A letter that is in the vocabulary is one token.
 fn weights_beyond(c: char) -> (usize, usize) {
     let bytes = c.len_utf8() * 100;
     let likely = match c {

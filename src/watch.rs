@@ -1,5 +1,5 @@
-//! Wakes the daemon: on changes in the inbox, on signals, and after some time. Wake-ups are hints: the folder is always
-//! scanned.
+//! Wakes the daemon: after changes in the inbox, on signals, and after some time. A wake-up is only a hint: the folder
+//! is always scanned.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// The time until the next scan if a file may be finished without an event.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A wake-up: this file was closed after writing or moved in, or (None) something else happened.
+/// A wake-up: the name of a file that was closed after writing or moved in, or None for another event.
 struct Wake(Option<OsString>);
 
 /// Watches a folder for changes.
@@ -32,7 +32,7 @@ pub struct FolderWatch {
     watcher: Option<RecommendedWatcher>,
     folder: PathBuf,
     also: Vec<PathBuf>,
-    /// The identity of the watched folder. A folder that was created again has another one.
+    /// The identity of the watched folder. It changes when the folder is created again.
     folder_identity: Option<(u64, u64)>,
     stop: Stop,
 }
@@ -41,7 +41,7 @@ pub struct FolderWatch {
 #[derive(Clone, Default)]
 pub struct Stop {
     asked: Arc<AtomicBool>,
-    /// Whether SIGINT asked.
+    /// Whether SIGINT was the request.
     interrupted: Arc<AtomicBool>,
     /// Whether only the running turn must stop.
     paused: Arc<AtomicBool>,
@@ -53,12 +53,12 @@ impl Stop {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Whether Ctrl-C asked to stop, and not, for example, a service manager.
+    /// Whether the person requested the stop with Ctrl-C, and not, for example, a service manager.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Calls `wake` from its own thread after each SIGINT or SIGTERM, when [`Stop::is_asked`] is already true. If the thread
+    /// Calls `wake` from a thread after each SIGINT or SIGTERM. [`Stop::is_asked`] is then already true. If the thread
     /// cannot be started, `wake` is never called.
     pub fn on_signal(wake: impl Fn() + Send + 'static) {
         let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
@@ -66,13 +66,13 @@ impl Stop {
         drop(std::thread::Builder::new().name("signals".into()).spawn(listen));
     }
 
-    /// Asks to stop.
+    /// Requests a stop.
     pub fn ask(&self) {
         self.asked.store(true, Ordering::Relaxed);
         interrupt::check();
     }
 
-    /// Asks to stop the running turn. The server continues after it (see [`Stop::take_pause`]).
+    /// Requests that the running turn stops. The server continues after it (see [`Stop::take_pause`]).
     pub fn pause(&self) {
         if !self.is_asked() {
             self.paused.store(true, Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl Stop {
         }
     }
 
-    /// Whether only a turn had to stop. In that case the request is cleared.
+    /// Whether only a turn had to stop. If so, clears the request.
     pub fn take_pause(&self) -> bool {
         let resumes = self.paused.swap(false, Ordering::Relaxed) && !self.is_interrupted();
         if resumes {
@@ -89,7 +89,7 @@ impl Stop {
         resumes
     }
 
-    /// Stops on SIGINT and SIGTERM. A second one ends the program at once. SIGIO, which a lease may cause, is ignored.
+    /// Stops on SIGINT and SIGTERM. A second signal ends the program at once. Ignores SIGIO, which a lease may cause.
     pub fn on_signals() -> Result<Self> {
         let stop = Self::default();
         let fail = |e| Error::io("listen for signals in", Path::new("this process"), e);
@@ -107,8 +107,8 @@ impl Stop {
 }
 
 impl FolderWatch {
-    /// Watches `folder`, and the folders `also` for wake-ups without names. If the system does not report changes (on network
-    /// file systems, or if there are no watches left), the daemon still scans every two seconds.
+    /// Watches `folder`, and the folders `also` for wake-ups without names. If the system does not report changes (on
+    /// network file systems, or without free watches), the daemon still scans every two seconds.
     pub fn new(folder: &Path, also: Vec<PathBuf>, stop: Stop) -> Self {
         let (sender, wakes) = mpsc::channel();
         let mut watch = Self {
@@ -132,11 +132,11 @@ impl FolderWatch {
         move || drop(sender.send(Wake(None)))
     }
 
-    /// Waits until there may be something to do, and returns the names of finished files. Returns at once if asked to stop or
-    /// `busy` elsewhere, and soon if `look_again`.
+    /// Waits until there may be work, and returns the names of finished files. Returns at once if a stop was requested
+    /// or if `busy`, and soon if `look_again`.
     pub fn wait(&mut self, look_again: bool, busy: bool) -> Vec<OsString> {
         let mut finished = Vec::new();
-        // There were no events for files in a folder that was created again.
+        // There were no events for the files in a folder that was created again.
         if self.follow() {
             return finished;
         }
@@ -153,7 +153,7 @@ impl FolderWatch {
         finished
     }
 
-    /// Watches the folder that is at the path now. Returns whether it is a new one.
+    /// Watches the folder that is now at the path. Returns whether it is a new folder.
     fn follow(&mut self) -> bool {
         let folder_identity = folder_identity(&self.folder);
         if self.folder_identity == folder_identity && self.watcher.is_some() {
@@ -191,7 +191,7 @@ fn wake_for(event: &Event, folder: &Path) -> Option<Wake> {
             let name = path.file_name().filter(|_| path.parent() == Some(folder));
             Some(Wake(name.map(ToOwned::to_owned)))
         }
-        // Our own reads and moves; and data, if the system also reports when a file is closed.
+        // Our own reads and moves. Data changes are ignored if the system also reports when a file is closed.
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => None,
         EventKind::Modify(ModifyKind::Data(_)) if cfg!(target_os = "linux") => None,
         _ => Some(Wake(None)),

@@ -1,4 +1,4 @@
-//! Replies that answer another outbox, and replies that come twice.
+//! Replies to an outbox that is not the newest, and duplicate replies.
 
 use super::*;
 use crate::clock::Timestamp;
@@ -28,7 +28,7 @@ fn only_the_key_of_the_newest_outbox_is_one() {
     ] {
         assert!(!carries_key(&session, &text), "{text}");
     }
-    // Behind a command it counts, and refuses the whole reply.
+    // After a command the line counts, too, and the whole reply is refused.
     let late = format!("[MESSAGE]\nx\n[/MESSAGE]\n{}", line(1, &old));
     assert!(carries_key(&session, &late));
     session.sequence = 2;
@@ -127,7 +127,7 @@ fn what_was_refused_is_sent_again_where_nothing_was_done() {
         let mut session = after(REPLY);
         session.last_results = results;
         assert_eq!(is_duplicate(&session, REPLY, None), is_repeat, "{:?}", session.last_results);
-        // Of a file that was there before anybody could read what came of it, the same text.
+        // The same text is a duplicate if its file was written before anybody could read the results.
         session.updated_at = "2025-01-15T10:30:00Z".parse().unwrap();
         let told = session.updated_at.seconds() * 1_000_000_000;
         assert!(is_duplicate(&session, REPLY, Some(told + 5)));

@@ -1,4 +1,4 @@
-//! The command line: the options of all commands, and the settings that each command takes as flags.
+//! The command line: the options of all commands, and the settings that each command accepts as flags.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,7 +23,7 @@ use crate::settings::{Layer, SETTINGS, Setting, find_setting};
     version,
     propagate_version = true,
     disable_help_subcommand = true,
-    // Wider rows are hard to read.
+    // Wider lines are hard to read.
     max_term_width = 100,
     after_help = include_str!("data/help.txt").trim_end()
 )]
@@ -72,26 +72,26 @@ pub(super) struct Global {
 #[derive(Debug, Clone, Default)]
 pub(super) struct SettingFlags(Vec<(&'static str, String)>);
 
-/// Help texts and setting flags of commands: data/commands.toml.
+/// The help texts and setting flags of commands, from data/commands.toml.
 #[derive(Deserialize)]
 struct CommandTable {
     /// Groups of settings.
     groups: BTreeMap<String, Vec<String>>,
-    /// Help of the folder settings in `init`.
+    /// The help of the folder settings in `init`.
     init_folders: BTreeMap<String, String>,
-    /// Present names of commands that older versions called differently.
+    /// The current name of each command that older versions named differently.
     former: BTreeMap<String, String>,
-    /// Commands by full name, as in `deaddrop config set`.
+    /// The commands by full name, as in `deaddrop config set`.
     commands: BTreeMap<String, CommandEntry>,
 }
 
 /// The table's entry for one command.
 #[derive(Deserialize)]
 struct CommandEntry {
-    /// Settings that the command takes as flags, or groups of them.
+    /// The settings (or groups of settings) that the command accepts as flags.
     #[serde(default)]
     settings: Vec<String>,
-    /// The end of the command's `--help`.
+    /// The last part of the command's `--help`.
     help: Option<String>,
 }
 
@@ -100,12 +100,12 @@ static TABLE: LazyLock<CommandTable> = LazyLock::new(|| {
 });
 
 impl Cli {
-    /// The complete command line, with the table's entries of all commands.
+    /// The complete command line, with the table's entries for all commands.
     pub(super) fn all() -> Command {
         with_table(Self::command(), "deaddrop", &|_| true)
     }
 
-    /// The command line with the table's entries only for commands that `arguments` name. This makes starting faster.
+    /// The command line with the table's entries only for commands that `arguments` name. This makes the start faster.
     pub(super) fn named_in(arguments: &[OsString]) -> Command {
         let is_named = |name: &str| arguments.iter().any(|argument| argument == name);
         with_table(Self::command(), "deaddrop", &is_named)
@@ -123,7 +123,7 @@ impl Cli {
     }
 }
 
-/// Replaces an error about a former name of a command by one that gives its present name.
+/// Replaces an error about a former command name by an error with its current name.
 fn present_name(error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(former)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
@@ -133,7 +133,7 @@ fn present_name(error: clap::Error) -> clap::Error {
     clap::Error::raw(ErrorKind::InvalidSubcommand, message)
 }
 
-/// Adds the table's entries to those subcommands whose names are wanted.
+/// Adds the table's entries to the subcommands with wanted names.
 fn with_table(command: Command, path: &str, is_wanted: &dyn Fn(&str) -> bool) -> Command {
     command.mut_subcommands(|inner| {
         if !is_wanted(inner.get_name()) {
@@ -183,19 +183,19 @@ impl SettingFlags {
         Self(given.collect())
     }
 
-    /// Names and values of the settings that were given.
+    /// The names and values of the given settings.
     pub(super) fn given(&self) -> &[(&'static str, String)] {
         &self.0
     }
 
-    /// The same settings as environment variables, for another process.
+    /// The given settings as environment variables, for another process.
     #[cfg(feature = "serve")]
     pub(super) fn variables(&self) -> Vec<(String, String)> {
         let variable = |name: &str| find_setting(name).and_then(Setting::variable);
         self.0.iter().filter_map(|(name, value)| Some((variable(name)?, value.clone()))).collect()
     }
 
-    /// The same settings for the settings module, with their flags as origins.
+    /// The given settings as a layer, with their flags as origins.
     pub(super) fn raw(&self) -> Result<Layer, Error> {
         let mut raw = Layer::default();
         for (name, value) in &self.0 {

@@ -77,17 +77,17 @@ struct Surroundings<'a> {
     /// The session named by --session.
     named: Option<Session>,
     workspace: Workspace,
-    /// An empty folder in place of a workspace that does not exist yet.
+    /// An empty folder that replaces a missing workspace.
     _missing: TempDir,
 }
 
 impl<'a> Surroundings<'a> {
-    /// The same ones that `apply` would use.
+    /// The session and workspace that `apply` would use.
     fn new(context: &'a CliContext, session: Option<&str>) -> Result<Self> {
         let config = &context.config;
         let store = SessionStore::new(&config.sessions);
         let named = session.map(|id| store.choose(Some(id))).transpose()?;
-        // A workspace that does not exist yet is an empty one.
+        // A missing workspace counts as empty.
         let missing = tempfile::tempdir()
             .map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), e))?;
         let folder = if config.workspace.exists() { &*config.workspace } else { missing.path() };
@@ -95,7 +95,7 @@ impl<'a> Surroundings<'a> {
         Ok(Self { context, store, named, workspace, _missing: missing })
     }
 
-    /// The session that `apply` would choose for a reply, if there is one, and why `apply` would not execute the reply.
+    /// The session that `apply` would choose for a reply, if any, and the reason why `apply` would not execute it.
     fn chosen(&self, reply: &ParsedReply) -> Result<(Option<Session>, Option<Error>)> {
         let config = &self.context.config;
         let named = self.named.as_ref().map(|named| &*named.id);
@@ -106,7 +106,7 @@ impl<'a> Surroundings<'a> {
                 let held = ready.err().or_else(|| held(reply, &session));
                 Ok((Some(session), held))
             }
-            // The session may be complete; otherwise the reply is previewed as if it named none.
+            // The session may be complete. If it cannot be loaded, the reply is previewed as if it named no session.
             Err(e) => match reply.answers() {
                 Some(answers) => {
                     let known = self.store.load(&answers.session);
@@ -141,7 +141,7 @@ impl<'a> Surroundings<'a> {
         let outcomes = engine::preview(config, &judged, &reply.steps, executor)?;
         let files = requested(&outcomes, executor)?;
         let withheld = outbox::withheld(&files, &config.secrets);
-        // Files in a guest are unknown.
+        // Files in a guest are unknown here.
         let rewritten = (!is_in_guest).then(|| preview.into_changes());
         let errors = outcomes.iter().filter(|outcome| outcome.failed()).count();
         let warnings: Vec<WarningKind> = outcomes.iter().flat_map(warnings).collect();
@@ -205,14 +205,14 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// The kinds of an outcome's warnings. A `[DONE]` without effect counts as one.
+/// The kinds of an outcome's warnings. A `[DONE]` without effect counts as a warning.
 fn warnings(outcome: &Outcome) -> impl Iterator<Item = WarningKind> {
     let is_ineffective = matches!(outcome.detail, Detail::Ineffective { .. });
     let kinds = outcome.warnings.iter().map(|warning| warning.kind);
     kinds.chain(is_ineffective.then_some(WarningKind::Done))
 }
 
-/// Why `apply` would not execute a reply to this session, if so.
+/// Why `apply` would not execute a reply to this session; None if it would.
 fn held(reply: &ParsedReply, session: &Session) -> Option<Error> {
     match admission::admit(reply, session, ReplyOptions::default()) {
         Admission::Accepted => None,
@@ -225,7 +225,7 @@ fn refused(Refusal { code, why, flag }: Refusal) -> Error {
     Error::relayed(why + &flag.unwrap_or_default(), code, 1)
 }
 
-/// The files whose contents the next outbox would show. Files that are shown in part are also read as a whole.
+/// The files whose contents the next outbox would show. Files that are shown in part are also read completely.
 fn requested(outcomes: &[Outcome], executor: &dyn Executor) -> Result<Files> {
     let mut files = Files::default();
     for outcome in outcomes {
@@ -244,7 +244,7 @@ fn requested(outcomes: &[Outcome], executor: &dyn Executor) -> Result<Files> {
     Ok(files)
 }
 
-/// Counts each word.
+/// Counts how often each word occurs.
 fn tally(words: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
     words.fold(BTreeMap::new(), |mut all, word| {
         *all.entry(word).or_default() += 1;

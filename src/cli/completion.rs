@@ -1,4 +1,4 @@
-//! Shell completions. Shells ask this program, because only it knows the existing sessions and policies.
+//! Shell completions. The shell asks this program, because only it knows the existing sessions and policies.
 
 use std::path::PathBuf;
 
@@ -13,18 +13,18 @@ use super::locate::Location;
 use crate::session::store::SessionStore;
 use crate::settings::{self, Config, Policy, Setting};
 
-/// The environment variable through which a shell asks for completions.
+/// The environment variable with which a shell asks for completions.
 const VARIABLE: &str = "_DEADDROP_COMPLETE";
 
-/// Offers options only after a `-`. Only `-o filenames` quotes file names with blanks.
+/// Offers options only after a `-`. Uses `-o filenames`, the only way to quote file names with blanks.
 const BASH_WRAPPER: &str = include_str!("data/completion.bash");
 
-/// Answers a shell that asks for completions, and exits; otherwise returns. Call it before anything is written.
+/// Answers a shell that asks for completions, and exits; otherwise returns. Call this before anything is written.
 pub fn answer_shell() {
     CompleteEnv::with_factory(|| with_values(Cli::all())).var(VARIABLE).complete();
 }
 
-/// The script that makes a shell ask.
+/// The script that makes a shell ask for completions.
 pub(super) fn script(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
     let name = shell.to_string();
@@ -35,7 +35,7 @@ pub(super) fn script(shell: Shell) -> Vec<u8> {
     }
     let more = match shell {
         Shell::Bash => BASH_WRAPPER,
-        // If the first completion loads the script, the script must answer that one, too.
+        // If the first completion loads the script, the script must also answer that completion.
         Shell::Zsh => {
             "[[ $funcstack[1] != _deaddrop ]] || _clap_dynamic_completer_deaddrop \"$@\"\n"
         }
@@ -45,7 +45,7 @@ pub(super) fn script(shell: Shell) -> Vec<u8> {
     script
 }
 
-/// A command with the candidates for the values of its arguments.
+/// Adds the candidates for the values of a command's arguments.
 fn with_values(command: Command) -> Command {
     let name = command.get_name().to_owned();
     let is_of_policy = name == "show" && command.get_arguments().any(|arg| arg.get_id() == "name");
@@ -77,7 +77,7 @@ fn among(arg: Arg, values: Vec<&'static str>) -> Arg {
     arg.add(ArgValueCandidates::new(move || values.iter().map(CompletionCandidate::new).collect()))
 }
 
-/// The kind of value of an argument, based on its name in `--help`.
+/// The kind of value of an argument, according to its name in `--help`.
 fn hint(arg: &Arg) -> ValueHint {
     let named = arg.get_value_names().and_then(<[_]>::first).map(Str::as_str);
     match (named, arg.get_value_hint()) {
@@ -87,8 +87,8 @@ fn hint(arg: &Arg) -> ValueHint {
     }
 }
 
-/// The settings of the project that `-C` or the current folder selects. They are read without consent, and nothing in them
-/// is acted on.
+/// The settings of the project that `-C` or the current folder selects. They are read without consent, and are not
+/// acted on.
 fn config() -> Option<Config> {
     let mut words = std::env::args_os().skip_while(|word| word != "-C").skip(1);
     let named = words.next().map(PathBuf::from);

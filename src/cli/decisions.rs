@@ -1,4 +1,4 @@
-//! `approve` and `deny`: the person's decisions about operations that wait for them.
+//! `approve` and `deny`: the person's decisions about waiting operations.
 
 use std::process::ExitCode;
 
@@ -73,7 +73,7 @@ fn decide(
         match decide_one(context, &session, decision, !flags.all, &stop) {
             Ok(done) if done == ExitCode::SUCCESS => {}
             Ok(waits) => code = waits,
-            // If somebody else was faster with one, still decide the others.
+            // If another process has already decided about this question, still decide the others.
             Err(e) if flags.all && e.is_nothing_pending() => failed = Some(e),
             Err(e) => return Err(e),
         }
@@ -85,7 +85,7 @@ fn decide(
 fn choose(context: &CliContext, flags: &OperationFlags) -> Result<Vec<Session>> {
     let store = SessionStore::new(&context.config.sessions);
     let named = context.session_id(&flags.session)?;
-    // A session that does not exist is a different error from one that does not wait.
+    // A session that does not exist gives a different error from a session that does not wait.
     named.as_ref().map(|stem| store.load_stem(stem)).transpose()?;
     let about = flags.operation.as_deref();
     let mut pending = store.pending()?;

@@ -1,5 +1,5 @@
-//! `demo`: plays a whole session in a folder that is removed afterwards, and explains each step. It runs the real program
-//! on real files; only the replies are prepared.
+//! `demo`: plays a whole session in a temporary folder, and explains each step. It runs the real program on real files;
+//! only the replies are prepared.
 
 use std::fs;
 use std::io::{self, Read};
@@ -33,7 +33,7 @@ struct Scene {
     commands: Vec<Vec<String>>,
 }
 
-/// Begins each row of replies and command output.
+/// The beginning of each row of replies and command output.
 const BAR: &str = "  │ ";
 
 pub(super) fn demo(keep: bool) -> Result<ExitCode> {
@@ -94,7 +94,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Waits for Enter if a person watches, so that they can read.
+    /// If a person is watching, waits for Enter, so that they can read.
     fn pause(&self) -> Result<()> {
         if !output::wants_json() && Stream::Out.is_terminal() && !self.stop.is_asked() {
             let _ = Prompt::show("\nEnter shows the next step. ").map(Prompt::answer);
@@ -114,7 +114,7 @@ impl Stage<'_> {
         }
         command.env_remove("NOTIFY_SOCKET").env("XDG_CONFIG_HOME", self.path.join("settings"));
         command.env("XDG_STATE_HOME", self.path.join("state"));
-        // Its output is shown behind the bar.
+        // The output is shown behind the bar, so the rows have less room.
         let width = rows::terminal_width().saturating_sub(BAR.chars().count());
         command.env("COLUMNS", width.to_string()).args(words);
         command.current_dir(self.path.join("project")).stdin(Stdio::null());
@@ -124,7 +124,7 @@ impl Stage<'_> {
             command.stdout(writer.try_clone().map_err(fail)?).stderr(writer);
         }
         let mut child = command.spawn().map_err(fail)?;
-        // Close this process's copies of the pipe's writing end.
+        // Close this process's copies of the pipe's writing end. Otherwise reading would never end.
         drop(command);
         let mut said = String::new();
         reader.read_to_string(&mut said).map_err(fail)?;

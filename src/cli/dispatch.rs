@@ -1,4 +1,4 @@
-//! Handles requests, here or through the process that serves the project, and asks the person what they need decided.
+//! Handles requests in this process or through the serving process, and asks the person for decisions.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::session::{ApprovalDecision, Session};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
 
-/// How long to wait for a process that executes a single reply.
+/// The most time to wait for a process that executes a single reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl CliContext {
-    /// Whether deaddrop has worked here, or there are sessions or runs. Also true if that cannot be read.
+    /// Whether deaddrop was used here, or there are sessions or runs. Also true if they cannot be listed.
     pub(super) fn has_begun(&self) -> bool {
         let store = SessionStore::new(&self.config.sessions);
         let has = |found: Result<Vec<String>>| found.map_or(true, |found| !found.is_empty());
@@ -38,14 +38,14 @@ impl CliContext {
                 Ok(engine) => return Ok(Opened::Local(Box::new(engine))),
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
                     live::show_running("the running deaddrop does it", &Arc::default());
-                    // None: it ended without handling the request.
+                    // None means that the process ended without handling the request.
                     let done = ipc::hand_over(&self.config, request, stop);
                     live::clear();
                     if let Some(done) = done? {
                         return Ok(Opened::HandedOver(Box::new(done)));
                     }
                 }
-                // A process that executes one reply will soon be done.
+                // A process that executes a single reply will soon end.
                 Err(e) if e.is_locked() && begun.elapsed() < PATIENCE && !stop.is_asked() => {
                     thread::sleep(Duration::from_millis(20));
                 }
@@ -54,8 +54,8 @@ impl CliContext {
         }
     }
 
-    /// Handles a request here, or through the process that serves the project. The first `known` outcomes of the turn are
-    /// not reported again.
+    /// Handles a request in this process, or through the process that serves the project. The first `known` outcomes of
+    /// the turn are not reported again.
     pub(super) fn request(&self, request: Request, stop: &Stop, known: usize) -> Result<Turn> {
         let mut reporter = ProgressReporter::new(self);
         let mut warn = |event: Event<'_>| {
@@ -63,7 +63,7 @@ impl CliContext {
                 output::warning(warning);
             }
         };
-        // A run prints its events; progress is reported only with --verbose.
+        // A run prints its events. Its progress is reported only with --verbose.
         let is_run = matches!(request, Request::Run { .. } | Request::ResumeRun { .. });
         let observer: &mut dyn Observer =
             if is_run && !output::is_verbose() { &mut warn } else { &mut reporter };
@@ -72,7 +72,7 @@ impl CliContext {
                 let says = matches!(request, Request::Say { .. });
                 let turn = ipc::handle(&mut engine, request, observer)?;
                 match engine.shut_down() {
-                    // An error would make the person say it again.
+                    // After an error, the person would say it again.
                     Err(e) if says => output::say(format!(
                         "{e}. Your words are kept; the next start continues from the journal."
                     )),
@@ -87,8 +87,8 @@ impl CliContext {
         }
     }
 
-    /// Reports how a turn ended. If it waits for a decision, shows the question and, with `asks`, asks at the terminal and
-    /// continues with the answer.
+    /// Reports how a turn ended. If it waits for a decision, shows the question. With `asks`, also asks at the terminal
+    /// and continues with the answer.
     pub(super) fn conclude(&self, mut turn: Turn, asks: bool, stop: &Stop) -> Result<ExitCode> {
         let mut reporter = ProgressReporter::new(self);
         loop {
@@ -108,8 +108,8 @@ impl CliContext {
         }
     }
 
-    /// Asks at the terminal for the decision that a session waits for. Returns the turn that follows from the answer, or
-    /// from a decision made elsewhere; None without an answer.
+    /// Asks at the terminal for the decision that a session waits for. Returns the turn that follows from the answer,
+    /// or from a decision made elsewhere; None without an answer.
     pub(super) fn ask(&self, session: &Session, stop: &Stop) -> Result<Option<Turn>> {
         let Some(question) = session.question().filter(|_| !output::wants_json()) else {
             return Ok(None);
@@ -158,14 +158,14 @@ impl CliContext {
         if !config.workspace.exists() {
             return QuestionPreview::default();
         }
-        // Only a preview: problems of the workspace are reported when something is executed there.
+        // This is only a preview. Problems of the workspace are reported when something is executed there.
         Workspace::open(&config.workspace, &config.state(), &config.protected_names)
             .map(|workspace| engine::preview_question(config, &workspace, session))
             .unwrap_or_default()
     }
 }
 
-/// Reports what another process has done, as if this process had done it.
+/// Reports the work of another process as if this process had done it.
 fn report(request: &Request, done: &RequestResult, known: usize, observer: &mut dyn Observer) {
     let RequestResult { turn: Turn { session, .. }, warnings } = done;
     if let Request::Apply { name, .. } = request {
@@ -176,7 +176,7 @@ fn report(request: &Request, done: &RequestResult, known: usize, observer: &mut 
     let tells = matches!(request, Request::Apply { .. } | Request::Decide { .. });
     let outcomes = if tells { output::outcomes(session) } else { &[] };
     outcomes.iter().skip(known).for_each(|outcome| observer.event(Event::StepDone(outcome)));
-    // Warnings of outcomes are reported with the outcomes.
+    // Warnings of outcomes are reported together with the outcomes.
     let is_reported = |warning: &String| {
         outcomes.iter().flat_map(|outcome| &outcome.warnings).any(|w| w.text == *warning)
     };

@@ -29,18 +29,18 @@ use crate::session::{Session, journal};
 use crate::settings::{self, Config, Consent, FILE, FOLDER, run_git, user_state_folder};
 use crate::text::{count, shell_word, size, visible_line};
 
-/// Warn if less is free on a disk or in memory, in bytes.
+/// The least free space on a disk or in memory without a warning, in bytes.
 const LOW_SPACE: u64 = 256 << 20;
-/// Warn below this number of watches: editors and browsers soon use them up.
+/// The least limit of watches without a warning. Editors and browsers soon use up fewer.
 const FEW_WATCHES: u64 = 8_192;
 
 /// The result of one check.
 struct Diagnosis {
     is_ok: bool,
-    /// Whether deaddrop works without it: then a problem is reported, but is not a fault.
+    /// Whether deaddrop works without it. Then a problem is reported, but does not count as a fault.
     optional: bool,
     name: &'static str,
-    /// The result, and what to do about a problem.
+    /// The result and, for a problem, what to do.
     message: String,
 }
 
@@ -55,8 +55,8 @@ fn optional(name: &'static str, result: Result<String, String>) -> Diagnosis {
     Diagnosis { optional: true, ..diagnosis(name, result) }
 }
 
-/// Also checks projects that every other command refuses. The refusal is then one of the rows, and no program that the
-/// settings name is run.
+/// Also checks projects that every other command refuses. The refusal is then one of the rows, and programs that the
+/// settings name are not run.
 pub(super) fn doctor(global: &Global) -> crate::error::Result<ExitCode> {
     let mut diagnoses = Vec::new();
     let location = match Location::find(global.project.clone()) {
@@ -83,7 +83,7 @@ pub(super) fn doctor(global: &Global) -> crate::error::Result<ExitCode> {
             (config, None)
         }
     };
-    // Not for a refused project: somebody else may have made the folders.
+    // Skip this for a refused project: somebody else may have created the folders.
     if let (true, Err(e)) = (diagnoses.is_empty(), config.check_settings_file()) {
         diagnoses.push(diagnosis("project", Err(e.to_string())));
     }
@@ -134,7 +134,7 @@ fn diagnose(
         });
         diagnoses.push(diagnosis(what, message));
     }
-    // A person who can write to the parent folder can replace deaddrop's own folders.
+    // Anybody who can write to the parent folder can replace deaddrop's own folders.
     for what in [FILE, FOLDER] {
         let message = open_to_all(&config.project.join(what));
         diagnoses.extend(message.map(|message| diagnosis(what, Err(message))));
@@ -183,7 +183,7 @@ fn ask_guest(guest: &settings::GuestAddress, programs: Programs) -> Vec<Diagnosi
 
 fn check_writable(folder: &Path) -> Result<String, String> {
     init::check_writable(folder).map_err(|e| e.to_string())?;
-    // Only an attempt shows whether there is room.
+    // Only creating a file shows whether there is space.
     match tempfile::Builder::new().suffix(".tmp").tempfile_in(folder) {
         Ok(_) => Ok("can be written".to_owned()),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
@@ -232,7 +232,7 @@ fn lock(context: &CliContext) -> String {
     }
 }
 
-/// Sessions that wait for a decision. That is not a fault, but the person should know.
+/// Lists the sessions that wait for a decision. This is not a fault, but the person should know.
 fn decisions(context: &CliContext) -> Diagnosis {
     let pending = SessionStore::new(&context.config.sessions).pending().unwrap_or_default();
     let asked: Vec<_> =
@@ -271,7 +271,7 @@ fn check_watching(inbox: &Path) -> Result<String, String> {
     }
 }
 
-/// The free space where deaddrop and commands write, as the file system reports it, whatever the kind of mount.
+/// The free space where deaddrop and commands write, as reported by the file system for any kind of mount.
 fn disk(config: &Config) -> Result<String, String> {
     let mut message = None;
     for folder in [&config.sessions, &config.outbox, &config.inbox, &config.workspace] {
@@ -310,8 +310,8 @@ fn memory() -> Result<String, String> {
     Ok(format!("{} of {} MiB are free", free >> 20, all >> 20))
 }
 
-/// The owner of a folder, if it is not the person. For deaddrop's own folders (`is_own`), fails if others can write to
-/// them, or if the project is refused and another user owns them.
+/// Describes the owner of a folder unless it is the person. For deaddrop's own folders (`is_own`), fails if others can
+/// write to them, or if the project is refused and another user owns them.
 fn check_owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<String, String> {
     use std::os::unix::fs::MetadataExt;
     if let Some(message) = is_own.then(|| open_to_all(folder)).flatten() {
@@ -331,7 +331,7 @@ fn check_owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<String, 
     })
 }
 
-/// How much is kept for undo, and whether the newest turn can be undone.
+/// The space used for undo, and whether the newest turn can be undone.
 fn checkpoints(config: &Config) -> Result<String, String> {
     if !config.checkpoints {
         return Ok("off (`checkpoints = false`): no turn can be undone".to_owned());
@@ -352,7 +352,7 @@ fn checkpoints(config: &Config) -> Result<String, String> {
     }
 }
 
-/// The problem of a file or folder that everybody may write to, if that is so.
+/// Describes the problem of a file or folder that everybody can write to; None if not everybody can.
 fn open_to_all(path: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let found = fs::metadata(path).ok()?;
@@ -368,7 +368,7 @@ fn open_to_all(path: &Path) -> Option<String> {
     })
 }
 
-/// Which settings can weaken the defaults, and whether the person has consented to them.
+/// Lists the settings that can weaken the defaults, and whether the person consented to them.
 fn consent_state(consent: &Consent) -> Result<String, String> {
     let names: Vec<&str> = consent.weakenings().iter().map(|opening| &*opening.name).collect();
     let lacks: Vec<&str> = consent.missing().iter().map(|opening| &*opening.name).collect();
@@ -417,7 +417,7 @@ fn clipboard(config: &Config) -> Vec<Diagnosis> {
 
 /// The version of git, whether the workspace is a repository, and whether it ignores deaddrop's own files.
 fn git(config: &Config) -> Diagnosis {
-    // Not in the workspace: its git settings may name programs.
+    // Git does not run in the workspace, because the git settings there may name programs.
     let version = match run_git(&Programs::of(config), Path::new("/"), ["--version"]) {
         Ok(Some(output)) => String::from_utf8_lossy(&output).trim().replace("git version ", "git "),
         Err(why) => return optional("git", Err(format!("git does not answer: {why}"))),
@@ -449,7 +449,7 @@ fn git(config: &Config) -> Diagnosis {
     )
 }
 
-/// The .gitignore that should exclude deaddrop's folder from the repository, if it does not.
+/// The .gitignore that should exclude deaddrop's folder from the repository but does not; None if it does.
 fn unignored(config: &Config, repository: &Path) -> Option<PathBuf> {
     let own = config.project.join(FOLDER);
     if !own.is_dir() || !own.starts_with(repository) {
@@ -474,7 +474,7 @@ fn sandbox(context: &CliContext) -> Vec<Diagnosis> {
         let rows = used.map(|mechanism| mechanism_row(mechanism, &confinement));
         return [diagnosis("commands", Ok(message.join("; ")))].into_iter().chain(rows).collect();
     }
-    // Nothing else would help.
+    // No other fix would help.
     let is_whole = context.config.workspace.canonicalize().is_ok_and(|at| at.parent().is_none());
     message.push(if is_whole {
         "the workspace is /, to which nothing can be confined: use `deaddrop config set workspace_dir FOLDER`; in a virtual machine or container of its own, `--sandbox off` runs commands unconfined"
@@ -488,8 +488,8 @@ fn sandbox(context: &CliContext) -> Vec<Diagnosis> {
     diagnoses
 }
 
-/// Without a sandbox: the requirements of each tier that was tried. The reasons for the tier say which one is missing;
-/// single requirements were not probed.
+/// Lists the requirements of each tier that was tried without success. The reasons for the tier name the missing
+/// requirement; single requirements were not probed.
 fn remedies(confinement: &Confinement) -> Vec<Diagnosis> {
     let tried = |tier: Tier| confinement.missing.iter().any(|(missing, _)| *missing == tier);
     let mut found = Vec::new();
@@ -531,7 +531,7 @@ fn remedy(mechanism: Mechanism, tier: Tier) -> &'static str {
     own.unwrap_or(&MECHANISMS.namespaces)
 }
 
-/// Texts about mechanisms: data/mechanisms.toml.
+/// Texts about mechanisms, from data/mechanisms.toml.
 #[derive(Deserialize)]
 struct MechanismTable {
     namespaces: String,

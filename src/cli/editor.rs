@@ -15,12 +15,12 @@ use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::terminal::Stream;
 
-/// The desktop's program that opens files.
+/// The program that opens files on the desktop.
 const DESKTOP: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-/// How long to wait for the desktop.
+/// The most time to wait for the desktop program.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Opens an outbox, and prints its path.
+/// Opens an outbox and prints its path.
 pub(super) fn open(context: &CliContext, path: &Path) -> Result<ExitCode> {
     let editor = editor();
     let program = editor.as_deref().unwrap_or(DESKTOP);
@@ -31,8 +31,8 @@ pub(super) fn open(context: &CliContext, path: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens a page in the browser, through a file that only the person can read: every user of the machine can see the
-/// arguments of programs. Dropping the result removes the file.
+/// Opens a page in the browser through a file that only the person can read, since every user of the machine can see
+/// the arguments of programs. Dropping the result removes the file.
 #[cfg(feature = "serve")]
 pub(super) fn open_browser(context: &CliContext, url: &str) -> Result<NamedTempFile> {
     let redirect =
@@ -42,7 +42,7 @@ pub(super) fn open_browser(context: &CliContext, url: &str) -> Result<NamedTempF
     Ok(file)
 }
 
-/// A file with this text that only the person can read.
+/// Creates a file with this text that only the person can read.
 fn temporary(ending: &str, text: &str) -> Result<NamedTempFile> {
     let file = tempfile::Builder::new().prefix("deaddrop-").suffix(ending).tempfile();
     let file = file.map_err(|e| Error::io("make a file in", &std::env::temp_dir(), e))?;
@@ -50,10 +50,10 @@ fn temporary(ending: &str, text: &str) -> Result<NamedTempFile> {
     Ok(file)
 }
 
-/// The line below the text that a person writes in their editor.
+/// The line below the text that the person writes in the editor.
 const END_LINE: &str = "----- Write above this line; everything from here on is ignored. -----";
 
-/// Lets the person write a task in their editor. Also returns the file that contains it, which is removed when dropped.
+/// Lets the person write a task in an editor. Also returns the file with the task; dropping it removes the file.
 ///
 /// # Errors
 /// There is no editor or no terminal, or the editor fails.
@@ -72,7 +72,7 @@ pub(super) fn write_task(context: &CliContext) -> Result<(String, NamedTempFile)
     Ok((text, file))
 }
 
-/// The command line of the person's editor; None without a terminal or an editor.
+/// The command line of the person's editor; None if there is no terminal or no editor.
 fn editor() -> Option<String> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     // Most editors need a terminal.
@@ -81,13 +81,13 @@ fn editor() -> Option<String> {
     Some(editor.to_string_lossy().into_owned())
 }
 
-/// Opens a file, and waits until the editor has ended or the desktop has accepted it. `instead` ends the advice if it fails.
+/// Opens a file, and waits until the editor ends or the desktop accepts the file. `instead` ends the advice on failure.
 fn start(context: &CliContext, editor: Option<&str>, path: &Path, instead: &str) -> Result<()> {
     let programs = Programs::of(&context.config);
     let ended = match editor {
         Some(line) => command(&programs, line)
             .and_then(|mut command| command.arg(path).spawn()?.wait().map(Some)),
-        // If it still runs then, there is no need to wait for it.
+        // If the desktop program still runs after that time, it need not be waited for.
         None => programs.command(DESKTOP).and_then(|mut command| {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             command.arg(path).spawn()?.wait_timeout(PATIENCE)
@@ -106,7 +106,7 @@ fn start(context: &CliContext, editor: Option<&str>, path: &Path, instead: &str)
     Err(Error::failed(format!("{name} could not open {path}: {why}; {advice}, or {instead}")))
 }
 
-/// An editor's command line, split into words as a shell does, but nothing in it is expanded.
+/// Splits an editor's command line into words like a shell, but expands nothing.
 fn command(programs: &Programs, line: &str) -> io::Result<Command> {
     let words = shlex::split(line).unwrap_or_default();
     let [name, arguments @ ..] = &*words else {

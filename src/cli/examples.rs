@@ -1,4 +1,4 @@
-//! Tests that every `--help` has examples, and that they and the commands in the documentation parse.
+//! Tests that every `--help` has examples, and that these and the commands in the documentation parse.
 
 use clap::Command;
 use clap::error::ErrorKind;
@@ -18,7 +18,7 @@ fn commands() -> Vec<(String, Command)> {
     found
 }
 
-/// The lines of the examples section, without the explanations, which are indented more.
+/// The lines of the examples section, without the explanations. Explanations are indented more.
 fn examples(command: &Command) -> Vec<String> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let Some((_, section)) =
@@ -31,8 +31,8 @@ fn examples(command: &Command) -> Vec<String> {
     lines.filter(is_example).map(|line| line.trim().to_owned()).collect()
 }
 
-/// Splits a shell line into commands and their words. Handles quotes, `|`, `&&`, `;`, `<` and `>`; examples need nothing
-/// else.
+/// Splits a shell line into commands and their words. Handles quotes, `|`, `&&`, `;`, `<` and `>`; the examples use
+/// nothing else.
 fn split(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let (mut word, mut quote, mut redirects): (Option<String>, Option<char>, bool) =
@@ -116,7 +116,7 @@ fn what_the_newcomers_page_types_is_understood() {
     }
 }
 
-/// Sources and documentation, which name commands.
+/// The sources and documentation files. They name commands.
 fn texts() -> Vec<(String, String)> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let places = ["src", "docs", "README.md", "ARCHITECTURE.md", "protocol-prompt"];
@@ -147,7 +147,7 @@ fn every_command_that_is_named_is_understood() {
                 continue;
             }
             tried += 1;
-            // Placeholders are flags or values.
+            // Placeholders stand for flags or values.
             let span = span.replace("{of}", "").replace("{flag}", "--force").replace("\\\"", "\"");
             let call = split(&format!("deaddrop {span}")).swap_remove(0);
             let error = Cli::read(Cli::all(), call).err().map(|e| e.kind());

@@ -94,7 +94,7 @@ pub(super) fn systemd_unit(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a text, with its name as JSON.
+/// Prints a text, or with `--json` an object that contains its name and the text.
 fn print(text: &[u8], [name_field, name, text_field]: [&str; 3]) {
     if output::wants_json() {
         let text = String::from_utf8_lossy(text);
@@ -104,9 +104,9 @@ fn print(text: &[u8], [name_field, name, text_field]: [&str; 3]) {
     }
 }
 
-/// Starts a service when the person logs in.
+/// The systemd target that is reached when the person logs in.
 const LOGIN: &str = "default.target";
-/// Starts a service with the person's desktop, which has a clipboard.
+/// The systemd target that is reached with the person's desktop, which has a clipboard.
 const DESKTOP: &str = "graphical-session.target";
 
 /// The unit name of a project: readable and unique.
@@ -120,8 +120,8 @@ fn unit_name(project: &Path) -> String {
     format!("deaddrop-{name}{}.service", &hash[..8])
 }
 
-/// The text of a unit, or why it cannot be written. `variables` are those that systemd would set differently: PATH for
-/// commands, and the folder of recorded consents. `flags` are clipboard flags of `watch`, each a plain word.
+/// The text of a unit, or the reason why it cannot be written. `variables` are those that systemd would set
+/// differently: PATH for commands, and the folder of recorded consents. `flags` are plain clipboard flags of `watch`.
 fn unit(
     program: &Path,
     project: &Path,
@@ -134,7 +134,7 @@ fn unit(
             set.push_str(&format!("Environment=\"{name}={}\"\n", plain(value)?));
         }
     }
-    // systemd knows DISPLAY and the like only while the desktop runs.
+    // systemd knows DISPLAY and similar variables only while the desktop runs.
     let (target, desktop) = match flags {
         [] => (LOGIN, String::new()),
         _ => (DESKTOP, format!("PartOf={DESKTOP}\nAfter={DESKTOP}\n")),
@@ -152,7 +152,7 @@ fn unit(
     ))
 }
 
-/// A text that systemd reads as it is between quotes.
+/// Returns a text if systemd reads it unchanged between quotes.
 fn plain(text: &OsStr) -> Result<&str, String> {
     let is_plain =
         |text: &&str| visible_line(text) == *text && !text.contains(['"', '\'', '\\', '%', '$']);

@@ -1,5 +1,5 @@
-//! `init`: sets up a folder as a project. deaddrop's files go to a folder that git ignores and that neither replies nor
-//! commands can access.
+//! `init`: sets up a folder as a project. deaddrop's files are put in a folder that git ignores and that replies and
+//! commands cannot access.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -31,7 +31,7 @@ pub(super) struct Init {
     force: bool,
 }
 
-/// deaddrop's own folders, with the settings that name them.
+/// The settings that name deaddrop's own folders, with their values.
 const OWN_DIRS: [(&str, &str); 4] = [
     ("inbox_dir", ".deaddrop/inbox"),
     ("outbox_dir", ".deaddrop/outbox"),
@@ -62,7 +62,7 @@ pub(super) fn init(arguments: &Init, global: &Global) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sets up the folder in which a command of the person needs a project.
+/// Sets up a folder because a command of the person needs a project there.
 pub(super) fn set_up(folder: &Path) -> Result<()> {
     let SetUp { config, in_git, .. } = set_up_folder(&settings::real_path(folder), false, &[])?;
     output::say(format!(
@@ -92,7 +92,7 @@ fn set_up_folder(folder: &Path, force: bool, given: &[(&str, String)]) -> Result
         Err(_) => Some(new_settings(folder, given)?),
     };
     check_writable(folder)?;
-    // The folders in the settings can be resolved only if the project exists.
+    // The folders in the settings can be resolved only if the project folder exists.
     let new = atomic::make_folders(folder)?;
     let typed: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
     let agreed = load_with_consent(folder, draft.as_ref(), &typed);
@@ -107,8 +107,8 @@ fn set_up_folder(folder: &Path, force: bool, given: &[(&str, String)]) -> Result
     Ok(SetUp { config, is_new: draft.is_some(), in_git })
 }
 
-/// Loads the settings as they will be. What the person has just `typed` counts as consented to, and so does what they
-/// had consented to before.
+/// Loads the future settings. The person consents to the settings that they have just `typed`, and an earlier consent
+/// stays.
 fn load_with_consent(
     folder: &Path,
     draft: Option<&SettingsDraft>,
@@ -123,7 +123,7 @@ fn load_with_consent(
     Ok(config)
 }
 
-/// Refuses folders that are hardly meant, or that belong to another project.
+/// Refuses folders that are probably a mistake, or that belong to another project.
 pub(super) fn check_folder(folder: &Path, force: bool) -> Result<()> {
     let no = |why: String| Err(Error::usage(format!("{}: {why}", folder.display())));
     if let Some(why) = locate::is_broad(folder).filter(|_| !force) {
@@ -222,10 +222,10 @@ fn new_settings(folder: &Path, given: &[(&str, String)]) -> Result<SettingsDraft
     SettingsDraft::new(folder, &note, &settings)
 }
 
-/// Refuses a folder in which deaddrop's own folders cannot be made.
+/// Refuses a folder in which deaddrop's own folders cannot be created.
 fn check_own_dirs(folder: &Path, own: &[&PathBuf]) -> Result<()> {
     let aside = folder.join(FOLDER);
-    // A link is refused, too: its target may belong to somebody else.
+    // A link is also refused, since its target may belong to somebody else.
     if fs::symlink_metadata(&aside).is_ok_and(|found| !found.is_dir()) {
         return Err(Error::usage(format!(
             "{} is not a folder; move it away, because deaddrop's files belong there",
@@ -236,7 +236,7 @@ fn check_own_dirs(folder: &Path, own: &[&PathBuf]) -> Result<()> {
     own.iter().try_for_each(|own| check_writable(own))
 }
 
-/// Checks that a folder can be written to, or can be made.
+/// Checks that a folder can be written to or created.
 pub(super) fn check_writable(folder: &Path) -> Result<()> {
     for place in folder.ancestors() {
         let no = |why: &str| {
@@ -252,7 +252,7 @@ pub(super) fn check_writable(folder: &Path) -> Result<()> {
                 return no("is a folder that you cannot write to");
             }
             Ok(_) => break,
-            // A parent that exists decides.
+            // The nearest existing parent decides.
             Err(e)
                 if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
                     && fs::symlink_metadata(place).is_err() => {}
@@ -262,7 +262,7 @@ pub(super) fn check_writable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes deaddrop's own folder, with a rule that makes git ignore it.
+/// Creates deaddrop's own folder, with a rule that makes git ignore it.
 fn make_own_folder(folder: &Path) -> Result<()> {
     let own = folder.join(FOLDER);
     fs::create_dir_all(&own).map_err(|e| Error::io("make the folder", &own, e))?;
@@ -347,14 +347,14 @@ fn report(context: &CliContext, made: &SetUp) {
 pub(super) enum GitStatus {
     /// There is no repository or no git.
     NoRepository,
-    /// git ignores them, by a line that was added to this file or by existing rules.
+    /// Git ignores them, because of a line added to this file or of existing rules.
     Ignored(Option<PathBuf>),
-    /// git sees them, for this reason.
+    /// Git sees them, for this reason.
     Visible(String),
 }
 
-/// Makes git ignore the settings in this clone, unless it tracks them. They are for this machine only, and `git add -A` in
-/// a command would add them.
+/// Makes git ignore the settings in this clone, unless git tracks them. They are only for this machine, and a command
+/// with `git add -A` would add them.
 pub(super) fn ignore_in_git(folder: &Path, programs: &Programs) -> GitStatus {
     let git = |arguments: &[&str]| {
         let output = settings::run_git(programs, folder, arguments).ok()??;
@@ -374,7 +374,7 @@ pub(super) fn ignore_in_git(folder: &Path, programs: &Programs) -> GitStatus {
     if git(&["check-ignore", "--quiet", "--", FILE]).is_some() {
         return GitStatus::Ignored(None);
     }
-    // Escape pattern characters in the names of parent folders.
+    // Pattern characters in the names of parent folders must be escaped.
     let mut line = String::from("/");
     for c in prefix.chars().chain(FILE.chars()) {
         if "*?[\\ ".contains(c) {
@@ -382,7 +382,7 @@ pub(super) fn ignore_in_git(folder: &Path, programs: &Programs) -> GitStatus {
         }
         line.push(c);
     }
-    // The target of a link in the repository may be shared, so it is not changed.
+    // If a link leads out of the repository, its target may be shared, so it is not changed.
     if settings::real_path(&exclude)
         != settings::real_path(&folder.join(repository)).join("info/exclude")
     {

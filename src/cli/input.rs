@@ -1,4 +1,4 @@
-//! Reads the person's input: a file, standard input, or a text that is pasted into the terminal.
+//! Reads the person's input: a file, standard input, or a text pasted into the terminal.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -16,14 +16,14 @@ use crate::text::visible_line;
 
 /// A text that was read.
 pub(super) struct TextInput {
-    /// Its name in messages.
+    /// The name of the input in messages.
     pub(super) name: String,
-    /// The text, or why it is not one.
+    /// The text, or the reason why the input is not text.
     pub(super) text: Result<String, String>,
 }
 
 impl TextInput {
-    /// Reads a file, or standard input if `file` is `-`. `doing` is part of the error message: "read the reply from".
+    /// Reads a file, or standard input if `file` is `-`. `doing` begins the error message, as in "read the reply from".
     pub(super) fn read(file: &Path, doing: &'static str) -> Result<Self> {
         let is_file = file != Path::new("-");
         let path = if is_file { file } else { Path::new("standard input") };
@@ -46,7 +46,7 @@ impl TextInput {
     }
 }
 
-/// Decodes what was read, or says why it is not a text. Its full length is unknown, because reading stops at the limit.
+/// Decodes the bytes. The error is the reason why they are not text. Their full length is unknown at the limit.
 fn text(bytes: Vec<u8>) -> Result<String, String> {
     if bytes.len() as u64 > inbox::SIZE_LIMIT {
         return Err(format!("it is longer than {} bytes; no more is read", inbox::SIZE_LIMIT));
@@ -54,8 +54,8 @@ fn text(bytes: Vec<u8>) -> Result<String, String> {
     inbox::decode(bytes)
 }
 
-/// Arguments that another deaddrop passes in the first line of standard input. The rest of standard input belongs to the
-/// command.
+/// The arguments that another deaddrop passes in the first line of standard input. The rest of standard input is for
+/// the command.
 #[cfg(feature = "serve")]
 pub(super) fn passed_arguments() -> Vec<std::ffi::OsString> {
     let mut line = String::new();
@@ -64,7 +64,7 @@ pub(super) fn passed_arguments() -> Vec<std::ffi::OsString> {
     arguments.into_iter().map(Into::into).collect()
 }
 
-/// A key that ends an unmarked paste counts only if nothing follows it for this long.
+/// A key that ends an unmarked paste counts only if no input follows for this long.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Whether standard input is a terminal that a person can paste into.
@@ -72,7 +72,7 @@ pub(super) fn can_paste() -> bool {
     io::stdin().is_terminal() && Stream::Err.is_terminal()
 }
 
-/// Asks for a paste, and reads it. The inner error says why it is not a text.
+/// Asks for a paste and reads it. The inner error is the reason why it is not text.
 ///
 /// # Errors
 /// The terminal fails, or the person pressed Ctrl-C.
@@ -88,12 +88,12 @@ pub(super) fn read_paste() -> Result<Result<String, String>> {
     }
 }
 
-/// Reads up to the end of a marked paste, or up to a Ctrl-D that nothing follows, and discards the rest. None if Ctrl-C, a
-/// signal or the end of the terminal comes first.
+/// Reads up to the end of a marked paste, or up to a Ctrl-D with no input after it, and discards the rest. None if
+/// Ctrl-C, a signal or the end of the terminal comes first.
 fn read_until_end(keyboard: &mut Keyboard) -> io::Result<Option<Vec<u8>>> {
     let (mut typed, mut pasted) = (Vec::new(), Vec::new());
     let add = |bytes: &mut Vec<u8>, byte| {
-        // Read even what exceeds the limit: otherwise the shell would get it.
+        // Input beyond the limit is also read. Otherwise the shell would get it.
         if bytes.len() as u64 > inbox::SIZE_LIMIT {
             bytes.pop();
         }

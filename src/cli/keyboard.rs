@@ -1,8 +1,8 @@
-//! Reads single keys from the terminal, and distinguishes typed from pasted ones.
+//! Reads single keys from the terminal, and distinguishes typed from pasted keys.
 //!
-//! While a [`Keyboard`] exists, the terminal marks pastes (bracketed paste) and does not act on keys: a control character
-//! in a paste does not interrupt, suspend or end the input. Signals take effect when the input pauses, so that the rest
-//! of a paste reaches no other program.
+//! While a [`Keyboard`] exists, the terminal marks pastes (bracketed paste) and does not act on keys, so a control
+//! character in a paste does not interrupt, suspend or end the input. Signals take effect when the input pauses, so the
+//! rest of a paste does not reach another program.
 #![allow(unsafe_code)]
 
 use std::io::{self, IsTerminal};
@@ -21,9 +21,9 @@ use rustix::termios::{
 
 use crate::terminal::Stream;
 
-/// If nothing arrives for this long, a paste is over: it arrives at once.
+/// A paste arrives at once, so it is over if no input arrives for this long.
 pub(super) const QUIET: Duration = Duration::from_millis(100);
-/// How long a signal waits for the end of a paste.
+/// How long a signal waits for a paste to end.
 const SIGNAL_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const CTRL_C: u8 = 3;
 pub(super) const CTRL_D: u8 = 4;
@@ -46,9 +46,9 @@ const SIGNALS: [i32; 11] = [
     libc::SIGXCPU,
 ];
 
-/// The signal that has arrived but not taken effect, or 0.
+/// The signal that arrived and has not taken effect yet, or 0.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
-/// The terminal's mode before, for [`restore`].
+/// The previous mode of the terminal, for [`restore`].
 static ORIGINAL_MODE: AtomicPtr<Termios> = AtomicPtr::new(std::ptr::null_mut());
 
 /// One byte of input, or the end of a paste.
@@ -60,22 +60,22 @@ pub(super) enum KeyInput {
     PasteEnds,
 }
 
-/// The result of reading for a while.
+/// The result of reading for some time.
 pub(super) enum KeyboardEvent {
     Keys(Vec<KeyInput>),
-    /// Nothing arrived.
+    /// No input arrived.
     Quiet,
-    /// A signal, which takes effect when the keyboard is dropped.
+    /// A signal arrived. It takes effect when the keyboard is dropped.
     Signal,
     /// The terminal is gone.
     Gone,
 }
 
 pub(super) struct Keyboard {
-    /// None while another process has the terminal.
+    /// None while another process uses the terminal.
     raw: Option<RawMode>,
     pastes: PasteDecoder,
-    /// [`OptionalActions::Flush`] discards what was typed before.
+    /// [`OptionalActions::Flush`] discards what was typed before the keyboard was opened.
     before: OptionalActions,
     /// When input last arrived.
     last: Instant,
@@ -87,12 +87,12 @@ impl Keyboard {
         Ok(Self { raw, pastes: PasteDecoder::default(), before, last: Instant::now() })
     }
 
-    /// Reads the input that arrives within this time.
+    /// Reads the input that arrives within `wait`.
     pub(super) fn read(&mut self, wait: Duration) -> io::Result<KeyboardEvent> {
         let (stdin, patience) = (io::stdin(), Timespec::try_from(wait).ok());
         loop {
             if !is_in_front(&stdin) {
-                // The system stops a background process that reads.
+                // The system would stop a background process that reads.
                 thread::sleep(wait);
                 return Ok(self.quiet());
             }
@@ -105,7 +105,7 @@ impl Keyboard {
                 other => other?,
             };
             let mut bytes = [0; 4096];
-            // Not through std's buffer, which could keep later input.
+            // Do not read through std's buffer, which could keep later input.
             match rustix::io::read(&stdin, &mut bytes) {
                 Ok(0) => return Ok(KeyboardEvent::Gone),
                 Ok(n) => {
@@ -125,13 +125,13 @@ impl Keyboard {
     }
 
     fn quiet(&mut self) -> KeyboardEvent {
-        // A mark arrives at once: a single ESC is a key.
+        // A paste mark arrives at once, so a single ESC is a key.
         if !self.pastes.in_paste && self.pastes.pending.len() == 1 {
             self.pastes.pending.clear();
         }
         match SIGNAL.load(Ordering::SeqCst) {
             0 => KeyboardEvent::Quiet,
-            // The shell would get the rest of a paste.
+            // Otherwise the shell would get the rest of the paste.
             _ if self.pastes.in_paste && self.last.elapsed() < SIGNAL_PATIENCE => {
                 KeyboardEvent::Quiet
             }
@@ -144,14 +144,14 @@ impl Keyboard {
     }
 }
 
-/// Whether this process is in the terminal's foreground. A background process is stopped if it reads, and must not draw
-/// over the output of others.
+/// Whether this process is in the terminal's foreground. A background process would be stopped if it read, and must not
+/// draw over the output of others.
 pub(super) fn is_in_front(terminal: impl AsFd) -> bool {
-    // A terminal that does not control this process stops nobody.
+    // A terminal that does not control this process cannot stop it.
     tcgetpgrp(terminal).map_or(true, |group| group == rustix::process::getpgrp())
 }
 
-/// The line that was typed at the terminal since the last call, without waiting.
+/// The line that was typed at the terminal since the last call, if any. Does not wait.
 pub(super) fn typed_line() -> Option<String> {
     let stdin = io::stdin();
     if !stdin.is_terminal() || !is_in_front(&stdin) {
@@ -160,15 +160,15 @@ pub(super) fn typed_line() -> Option<String> {
     let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
     poll(&mut ready, Some(&Timespec::default())).ok().filter(|n| *n > 0)?;
     let mut bytes = [0; 4096];
-    // Not through std's buffer: a question may be asked next.
+    // Do not read through std's buffer: a question may be asked next.
     let length = rustix::io::read(&stdin, &mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
-/// Separates the marks of pastes from other input. A mark can arrive in several pieces.
+/// Separates paste marks from other input. A mark can arrive in several pieces.
 #[derive(Debug, Default)]
 struct PasteDecoder {
-    /// Whether the input is within a paste.
+    /// Whether the input is inside a paste.
     in_paste: bool,
     /// Bytes that may be the beginning of a mark.
     pending: Vec<u8>,
@@ -179,7 +179,7 @@ impl PasteDecoder {
         self.pending.extend(bytes);
         let mut keys = Vec::with_capacity(bytes.len());
         loop {
-            // A begin mark within a paste is content, and so is an end mark outside one.
+            // A begin mark inside a paste is content, and so is an end mark outside a paste.
             let mark = if self.in_paste { PASTE_ENDS } else { PASTE_BEGINS };
             let key = if self.in_paste { KeyInput::Pasted } else { KeyInput::Typed };
             let Some(at) = memmem::find(&self.pending, mark) else {
@@ -196,7 +196,7 @@ impl PasteDecoder {
     }
 }
 
-/// The terminal in raw mode until this is dropped: it delivers each byte at once, without echo and without acting on it.
+/// Keeps the terminal in raw mode until dropped: it delivers each byte at once, without echoing or interpreting it.
 struct RawMode {
     before: Termios,
     actions: Vec<(i32, libc::sigaction)>,
@@ -211,9 +211,9 @@ impl RawMode {
         raw.local_modes -= LocalModes::IEXTEN;
         raw.special_codes[SpecialCodeIndex::VMIN] = 1;
         raw.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // A signal handler may read it at any time, so it is never freed.
+        // A signal handler may read this value at any time, so it is never freed.
         ORIGINAL_MODE.store(Box::leak(Box::new(before.clone())), Ordering::SeqCst);
-        // Dropping it undoes what is done from here on.
+        // From here on, dropping `set` undoes the changes.
         let set = Self { before, actions: delay_signals() };
         tcsetattr(io::stdin(), typed_before, &raw)?;
         Stream::Err.mark_pastes(true);
@@ -225,12 +225,12 @@ impl Drop for RawMode {
     fn drop(&mut self) {
         if is_in_front(io::stdin()) {
             Stream::Err.mark_pastes(false);
-            // Discard what was typed after the end.
+            // Discards what was typed after the end of the input.
             let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
         }
         ORIGINAL_MODE.store(std::ptr::null_mut(), Ordering::SeqCst);
         for (signal, action) in &self.actions {
-            // SAFETY: a system call on a value that another such call has written.
+            // SAFETY: a system call on a value that was written by another such call.
             unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
         }
         let signal = SIGNAL.swap(0, Ordering::SeqCst);
@@ -241,7 +241,7 @@ impl Drop for RawMode {
     }
 }
 
-/// Delays signals until [`RawMode`] is dropped, except ignored ones. Returns their previous actions.
+/// Delays signals until [`RawMode`] is dropped, except ignored signals. Returns their previous actions.
 fn delay_signals() -> Vec<(i32, libc::sigaction)> {
     SIGNALS
         .into_iter()
@@ -265,7 +265,7 @@ fn delay_signals() -> Vec<(i32, libc::sigaction)> {
         .collect()
 }
 
-/// Records a signal. The second one restores the terminal and ends the program at once.
+/// Records a signal. A second signal restores the terminal and ends the program at once.
 extern "C" fn record_signal(signal: libc::c_int) {
     if SIGNAL.swap(signal, Ordering::SeqCst) == 0 {
         return;
@@ -278,8 +278,8 @@ extern "C" fn record_signal(signal: libc::c_int) {
     }
 }
 
-/// Restores the terminal to its mode before a [`Keyboard`] was opened. It makes only system calls, so a signal handler may
-/// call it. A panic calls it, too, because it may run no destructors.
+/// Restores the terminal to its mode before a [`Keyboard`] was opened. It makes only system calls, so a signal handler
+/// may call it. A panic also calls it, because destructors may not run.
 pub(super) fn restore() {
     // SAFETY: the value is never freed.
     if let Some(before) = unsafe { ORIGINAL_MODE.load(Ordering::SeqCst).as_ref() } {
@@ -292,7 +292,7 @@ pub(super) fn restore() {
 mod tests {
     use super::*;
 
-    /// Typed text as it is, pasted text in `<>`.
+    /// Typed text unchanged, and pasted text in `<>`.
     fn told(pieces: &[&str]) -> String {
         let (mut pastes, mut told, mut within) = (PasteDecoder::default(), String::new(), false);
         for key in pieces.iter().flat_map(|piece| pastes.decode(piece.as_bytes())) {

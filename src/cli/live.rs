@@ -1,8 +1,8 @@
-//! The status line that is drawn in place on a terminal: what deaddrop waits for, or what runs and for how long. All other
-//! output goes through this module, so that it never mixes with the line.
+//! The status line, drawn in place on a terminal: what deaddrop waits for, or what is running and for how long. All
+//! other output goes through this module, so that it never mixes with the line.
 //!
-//! The cursor stays at the beginning of the line. So output of the terminal or a shell starts there, and if a narrower
-//! terminal wraps the line, all of it is below the cursor and can be removed.
+//! The cursor stays at the beginning of the line. So output from the terminal or a shell starts there. If a narrower
+//! terminal wraps the line, all of it is below the cursor and can be erased.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,13 +19,13 @@ use crate::terminal::{Stream, Styled};
 use crate::text::visible_line;
 use crate::watch::Stop;
 
-/// How often the line is redrawn while something runs.
+/// How often the line is redrawn while an operation runs.
 const TICK: Duration = Duration::from_millis(100);
-/// Operations that end sooner are not shown.
+/// Operations that end within this time are not shown.
 const SHOW_AFTER: Duration = Duration::from_millis(100);
-/// How often the line is redrawn otherwise, if the terminal's size has changed or the process continues after a Ctrl-Z.
+/// How often the line is redrawn otherwise, for a new size of the terminal or a process that continues after Ctrl-Z.
 const SLOW_TICK: Duration = Duration::from_secs(1);
-/// After this time the line has a spinner, the elapsed time and the last line of output.
+/// After this time, the line shows a spinner, the elapsed time and the last line of output.
 const SPIN_AFTER: Duration = Duration::from_secs(1);
 
 static SCREEN: Mutex<Screen> =
@@ -35,7 +35,7 @@ static CHANGED: Condvar = Condvar::new();
 struct Screen {
     /// Whether lines may be drawn in place.
     on: bool,
-    /// Whether a question is shown that waits for an answer.
+    /// Whether a question is waiting for an answer.
     is_prompting: bool,
     line: Option<StatusLine>,
     /// The drawn text, and the terminal's width at that time.
@@ -45,7 +45,7 @@ struct Screen {
 
 enum StatusLine {
     Waiting(String),
-    /// Something that takes a while. `seen` shows its output.
+    /// An operation that takes a while. `seen` contains its output.
     Running {
         what: String,
         since: Instant,
@@ -57,18 +57,18 @@ enum StatusLine {
 pub(super) fn begin() {
     lock().on = true;
     let is_continued = Arc::new(AtomicBool::new(false));
-    // Without the signal or the thread the line is not updated; that does no harm.
+    // Without the signal or the thread, the line is not updated, which does no harm.
     drop(signal_hook::flag::register(SIGCONT, Arc::clone(&is_continued)));
     drop(thread::Builder::new().name("status line".into()).spawn(move || redraw(&is_continued)));
 }
 
-/// Whether lines are drawn in place: not while a question is shown.
+/// Whether lines are drawn in place. They are not while a question is shown.
 pub(super) fn is_on() -> bool {
     let screen = lock();
     screen.on && !screen.is_prompting
 }
 
-/// Draws nothing after `stop` is asked for: a second Ctrl-C ends the program at once.
+/// Stops drawing once `stop` is requested: a second Ctrl-C ends the program at once.
 pub(super) fn stop_drawing_on(stop: &Stop) {
     lock().stop = Some(stop.clone());
 }
@@ -81,7 +81,7 @@ pub(super) fn print_above(write: impl FnOnce()) {
     screen.draw();
 }
 
-/// Writes a question in place of the line, until [`release`].
+/// Writes a question in place of the line. Nothing is drawn until [`release`].
 pub(super) fn hold(write: impl FnOnce() -> bool) -> bool {
     let mut screen = lock();
     screen.wipe();
@@ -104,7 +104,7 @@ pub(super) fn show_waiting(text: String) {
     screen.draw();
 }
 
-/// Shows that something runs from now on, if it takes long enough. `seen` shows its output.
+/// Shows from now on that an operation is running, if it takes long enough. `seen` contains its output.
 pub(super) fn show_running(what: &str, seen: &Arc<LiveOutput>) {
     let mut screen = lock();
     if !screen.on {
@@ -126,7 +126,7 @@ pub(super) fn clear() {
     screen.line = None;
 }
 
-/// Removes what was typed from the screen: the terminal has shown it in the status line's row, above the cursor.
+/// Erases a typed line. The terminal has shown it in the row of the status line, above the cursor.
 pub(super) fn erase_typed() {
     let mut screen = lock();
     if screen.drawn.take().is_some() && is_in_front() {
@@ -148,7 +148,7 @@ fn lock() -> MutexGuard<'static, Screen> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Redraws the line again and again. `is_continued` is set when the process continues after a Ctrl-Z.
+/// Redraws the line regularly. `is_continued` is set when the process continues after Ctrl-Z.
 fn redraw(is_continued: &AtomicBool) {
     let mut screen = lock();
     loop {
@@ -158,7 +158,7 @@ fn redraw(is_continued: &AtomicBool) {
         let Ok((again, _)) = CHANGED.wait_timeout(screen, tick) else { return };
         screen = again;
         if is_continued.swap(false, Ordering::Relaxed) {
-            // Other processes may have written meanwhile.
+            // Other processes may have written to the terminal in the meantime.
             screen.drawn = None;
         }
     }
@@ -171,7 +171,7 @@ impl Screen {
             return self.wipe();
         }
         let width = rows::terminal_width();
-        // The last column stays free: some terminals start the next row after it.
+        // The last column stays free, because some terminals begin a new row after it.
         let room = width.saturating_sub(1);
         let text = match &self.line {
             None => return,
@@ -188,7 +188,7 @@ impl Screen {
         self.drawn = Some((text, width));
     }
 
-    /// Removes the drawn line, unless another process has the terminal.
+    /// Erases the drawn line, unless another process uses the terminal.
     fn wipe(&mut self) {
         if self.drawn.take().is_some() && is_in_front() {
             self.stop_on_error(&Stream::Err.wipe());
@@ -201,7 +201,7 @@ impl Screen {
     }
 }
 
-/// The line for something that runs, in at most `room` columns.
+/// The line for a running operation, in at most `room` columns.
 fn running_line(what: &str, elapsed: Duration, last: Option<&LastLine>, room: usize) -> String {
     if elapsed < SPIN_AFTER {
         return rows::cut_end(&format!("   ..   {what}"), room);

@@ -1,4 +1,4 @@
-//! Finds the project of a command: the one that `-C` names, otherwise the nearest one upwards, otherwise the current
+//! Finds the project of a command: the one named by `-C`, otherwise the nearest one upwards, otherwise the current
 //! folder, which may become one.
 
 use std::fs;
@@ -12,18 +12,18 @@ use crate::settings::{self, Config, FILE};
 /// How the project was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProjectSource {
-    /// It is named by `-C`, or is the current folder.
+    /// `-C` names it, or it is the current folder.
     Direct,
-    /// It is a parent of the current folder.
+    /// It is a folder above the current one.
     Ancestor,
-    /// There is none. The current folder would become one.
+    /// There is no project. The current folder would become one.
     Missing,
 }
 
 /// The current folder and the project.
 pub(super) struct Location {
     pub(super) project: PathBuf,
-    /// The current folder, if it is known.
+    /// The current folder, if known.
     pub(super) current_dir: Option<PathBuf>,
     pub(super) source: ProjectSource,
 }
@@ -63,7 +63,7 @@ impl Location {
 /// The default workspace.
 const WORKSPACE: &str = "workspace";
 
-/// Asks whether to set up the folder, if it contains something and is not set up yet. Returns false if no question is needed.
+/// Asks whether to set up the folder if it has contents and is not set up yet. Returns false if no question is needed.
 ///
 /// # Errors
 /// The person declines, or there is no terminal.
@@ -83,7 +83,7 @@ pub(super) fn is_to_be_set_up(config: &Config) -> Result<bool> {
     }
 }
 
-/// What the folder contains and what to call it; None if deaddrop has worked there, or it is empty.
+/// The kind of contents and a name for the folder; None if deaddrop was used there, or if it is empty.
 fn contents(config: &Config) -> Option<(&'static str, String)> {
     let Config { project, workspace, inbox, outbox, sessions, approvals, .. } = config;
     let is_there = |path: &std::path::Path| fs::symlink_metadata(path).is_ok();
@@ -96,7 +96,7 @@ fn contents(config: &Config) -> Option<(&'static str, String)> {
     if is_there(&project.join(".git")) {
         return Some(("is a git repository", "repository".to_owned()));
     }
-    // The output of a shell's redirection may be there already, and is empty.
+    // The output file of a shell redirection may already exist. It is empty.
     let is_content = |entry: &fs::DirEntry| {
         !entry.file_name().as_encoded_bytes().starts_with(b".")
             && entry.metadata().map_or(true, |found| found.is_dir() || found.len() > 0)
@@ -110,7 +110,7 @@ fn contents(config: &Config) -> Option<(&'static str, String)> {
     Some(("contains files", kind))
 }
 
-/// Why replies should not get this folder as a whole, if that is so. `folder` must be canonical.
+/// Why replies should not get this whole folder; None if they may. `folder` must be canonical.
 pub(super) fn is_broad(folder: &Path) -> Option<&'static str> {
     let home = std::env::var_os("HOME").and_then(|home| PathBuf::from(home).canonicalize().ok());
     if folder.parent().is_none() {

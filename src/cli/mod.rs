@@ -1,4 +1,4 @@
-//! The command line: what a person types, and which part of the program answers it.
+//! The command line: what a person can type, and which code handles it.
 
 mod arguments;
 mod check;
@@ -63,7 +63,7 @@ use locate::{Location, ProjectSource};
 use progress::ProgressReporter;
 use show::ClipboardFlags;
 
-/// The exit code if something waits for the person's decision.
+/// The exit code if the person must make a decision.
 const EXIT_WAITS: u8 = 3;
 
 #[derive(Debug, Subcommand)]
@@ -132,15 +132,15 @@ enum CliCommand {
 /// What a command requires before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
-    /// Settings. They need no consent, because the command does not act on them.
+    /// Valid settings. They need no consent, because the command does not act on them.
     Settings,
-    /// Settings that the person has consented to.
+    /// Settings that the person consented to.
     Consent,
-    /// The same, and a project. If it is not set up yet, the person is asked whether to set it up.
+    /// Consent, and a project. If the folder is not set up, the person is asked whether to set it up.
     Begin,
     /// An existing project.
     Project,
-    /// An existing session or run. In a folder without any, the command must not create anything.
+    /// An existing session or run. If the folder has none, the command must not create anything.
     Session,
 }
 
@@ -168,7 +168,7 @@ impl SessionOperand {
     }
 }
 
-/// What every command gets in addition to its own arguments.
+/// The data that every command gets in addition to its own arguments.
 struct CliContext {
     config: Config,
     clock: Clock,
@@ -180,11 +180,11 @@ struct CliContext {
     source: ProjectSource,
 }
 
-/// How a request can be handled.
+/// The result of opening a project for a request.
 enum Opened {
     /// This process has opened the project.
     Local(Box<Engine>),
-    /// Another process serves the project, and has handled the request.
+    /// Another process serves the project and has handled the request.
     HandedOver(Box<RequestResult>),
 }
 
@@ -208,7 +208,7 @@ impl CliContext {
     /// The complete ID of the named session or run, if the flag is given.
     ///
     /// # Errors
-    /// No session and no run has this ID, or several begin with it.
+    /// No session or run has this ID, or the IDs of several begin with it.
     fn session_id(&self, flag: &SessionFlag) -> Result<Option<String>> {
         let Some(prefix) = flag.id.as_deref() else { return Ok(None) };
         let store = SessionStore::new(&self.config.sessions);
@@ -225,19 +225,19 @@ impl CliContext {
         }
     }
 
-    /// What confines commands here, probed again. Works without a workspace, and leaves nothing behind.
+    /// Probes how commands are confined here. Works without a workspace, and leaves nothing behind.
     fn confinement(&self) -> Result<Confinement, String> {
         let helper = program::own_executable().map_err(|e| e.to_string())?;
         let own = tempfile::tempdir().map_err(|e| e.to_string())?;
         let workspace = self.config.workspace.canonicalize();
         let workspace = workspace.unwrap_or_else(|_| own.path().to_owned());
         let mut runner = Runner::of(&self.config, &workspace, helper);
-        // Do not wait for a command that another deaddrop runs.
+        // Do not wait for a command of another deaddrop.
         runner.lock = PathBuf::new();
         Ok(runner.confinement(&own.path().join("own")).clone())
     }
 
-    /// A path relative to the person's current directory, if it is below it.
+    /// A path relative to the person's current directory, if it is inside that.
     fn display(&self, path: &Path) -> String {
         let shown = self.current_dir.as_ref().and_then(|here| path.strip_prefix(here).ok());
         match shown {
@@ -246,8 +246,8 @@ impl CliContext {
         }
     }
 
-    /// ` (≈ 5,300 tokens)`, for a line about a session's newest outbox. Also warns if the outbox exceeds `max_tokens`, and
-    /// about secrets that it withholds.
+    /// ` (≈ 5,300 tokens)`, for a line about a session's newest outbox. Also warns if the outbox exceeds `max_tokens`,
+    /// and about secrets that the outbox withholds.
     fn token_note(&self, session: &Session) -> String {
         session.withheld.iter().for_each(|withheld| output::warning(withheld));
         let Some(tokens) = session.tokens else { return String::new() };
@@ -262,7 +262,7 @@ impl CliContext {
     }
 }
 
-/// Runs the command line. `arguments` are those of the process, beginning with the program's name.
+/// Runs the command line. `arguments` are the arguments of the process, starting with the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     terminal::report_panics(keyboard::restore);
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -271,7 +271,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         arguments.remove(1);
         arguments.extend(input::passed_arguments());
     }
-    // As with git and cargo.
+    // `help COMMAND` is the same as `COMMAND --help`, as in git and cargo.
     if arguments.get(1).is_some_and(|first| first == "help") {
         arguments.remove(1);
         arguments.push("--help".into());
@@ -341,7 +341,7 @@ fn run_command(Cli { global, command }: Cli) -> Result<ExitCode> {
         CliCommand::Ops(ops::Ops::Validate { file }) => ops::validate(&file),
         CliCommand::Ops(ops::Ops::Schema { message }) => Ok(ops::schema(&message)),
         CliCommand::Rpc(arguments) => {
-            // Only the flag counts, not deaddrop.toml or the environment.
+            // Only the flag counts. A policy in deaddrop.toml or the environment does not.
             let has_policy_flag = global.settings.given().iter().any(|(name, _)| *name == "policy");
             rpc::rpc(&open(Need::Consent)?, arguments, has_policy_flag)
         }
@@ -369,7 +369,7 @@ fn open(global: &Global, need: Need) -> Result<CliContext> {
         (config, consent) = Config::load(&project, global.settings.raw()?)?;
     }
     if need != Need::Settings {
-        // Check this first: nobody should be asked about settings that cannot work.
+        // Check this before the question: settings that cannot work need no consent.
         config.check_workspace()?;
         settings::require_consent(&config, &consent)?;
     }

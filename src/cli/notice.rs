@@ -1,5 +1,4 @@
-//! Notifies a person who is looking elsewhere, if they want that: by the terminal's bell, or by a message on their
-//! desktop.
+//! Notifies a person who is looking elsewhere, if the settings say so: with the terminal's bell or a desktop message.
 
 use std::io;
 use std::process::Stdio;
@@ -19,13 +18,13 @@ use crate::text::visible_line;
 
 /// The program that shows messages on a desktop.
 const PROGRAM: &str = "notify-send";
-/// How long it may take.
+/// The most time that the program may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whether the person was warned that messages cannot be shown.
+/// Whether the person was already warned that messages cannot be shown.
 static WARNED: AtomicBool = AtomicBool::new(false);
 
-/// Notifies that a turn is done.
+/// Notifies the person that a turn has ended.
 pub(super) fn turn_ended(context: &CliContext, turn: &Turn) {
     let Turn { session, outbox } = turn;
     match outbox {
@@ -37,12 +36,12 @@ pub(super) fn turn_ended(context: &CliContext, turn: &Turn) {
         None if session.is_complete => {
             notify(context, &format!("Session {} is complete", session.id));
         }
-        // `asks` notifies about the question.
+        // `decision_needed` notifies about the question.
         None => {}
     }
 }
 
-/// Notifies that a session waits for the person.
+/// Notifies the person that a session waits for a decision.
 pub(super) fn decision_needed(context: &CliContext, session: &Session) {
     let Some(question) = session.question() else { return };
     notify(context, &format!("{} waits for your decision about {}", session.stem(), question.id));
@@ -56,7 +55,7 @@ fn notify(context: &CliContext, text: &str) {
     }
 }
 
-/// Shows a desktop message, without waiting for it.
+/// Shows a desktop message without waiting for it.
 fn show_on_desktop(context: &CliContext, text: &str) {
     let child = Programs::of(&context.config).command(PROGRAM).and_then(|mut command| {
         command.args(["--app-name=deaddrop", "--", "deaddrop", &escape(text)]);
@@ -77,11 +76,11 @@ fn show_on_desktop(context: &CliContext, text: &str) {
             let _ = child.wait();
         }
     };
-    // Without a thread, nobody waits for the child when it ends; that does no harm.
+    // Without a thread, the ended child is not reaped, which does no harm.
     drop(thread::Builder::new().name("notify".into()).spawn(wait));
 }
 
-/// Warns once, not in every turn.
+/// Warns only once.
 fn warn(why: &str) {
     if !WARNED.swap(true, Ordering::Relaxed) {
         output::warning(&format!(

@@ -43,8 +43,8 @@ pub(super) enum Ops {
     },
 }
 
-/// The kind of message that a text is meant to be. It counts as events only if that is obvious, so that the errors for
-/// any other text describe operations.
+/// The kind of message that a text is meant to be. Only an obvious events message counts as events, so that the errors
+/// for any other text describe operations.
 fn message_kind(text: &str) -> &'static str {
     // Values are not parsed, so their depth and number do not matter.
     let keys = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).unwrap_or_default();
@@ -92,7 +92,7 @@ pub(super) fn validate(file: &Path) -> Result<ExitCode> {
 pub(super) fn schema(message: &str) -> ExitCode {
     let is_of_events = message == "events";
     let text = if is_of_events { EVENTS_SCHEMA } else { OPERATIONS_SCHEMA };
-    // The schema is JSON anyway; with --json it is on one line, as all results are.
+    // The schema is JSON in any case. With --json it is printed on one line, like all results.
     match serde_json::from_str::<Value>(text) {
         Ok(schema) if output::wants_json() => output::json(&schema),
         _ => output::result(text.trim_end()),
@@ -124,16 +124,16 @@ pub(super) fn run(context: &CliContext, arguments: &RunOnce) -> Result<ExitCode>
                 "'{stem}' is not the id of a run (run_…); `deaddrop resume ID` continues a session"
             )));
         }
-        // Without any run, do not create folders.
+        // If there are no runs, do not create folders.
         Some(stem) if !context.has_begun() => {
             return Err(Error::no_run(stem, &context.config.sessions));
         }
         Some(stem) => Request::ResumeRun { stem: stem.clone() },
         None => {
-            // Check the policy before anything is read or made.
+            // Check the policy before anything is read or created.
             let policy = context.config.policy.as_deref().unwrap_or(RUN_POLICY);
             let policy = Box::new(context.config.policy(policy)?);
-            // Before the lock and the signal handlers: a person may take their time.
+            // Read the input before taking the lock and handling signals, because a person may need time.
             let input = TextInput::read(&arguments.file, "read the message from")?;
             let steps = match input.text {
                 Ok(text) => read_run(&text).steps,
@@ -165,7 +165,7 @@ pub(super) fn run(context: &CliContext, arguments: &RunOnce) -> Result<ExitCode>
 
 fn print_events(run: &Session) -> ExitCode {
     let events = space::run_events(run);
-    // Not through a `Value`, which would reorder the fields.
+    // Do not convert to `Value`, which would reorder the fields.
     let text = if output::wants_json() {
         serde_json::to_string(&events)
     } else {
@@ -179,7 +179,7 @@ fn print_events(run: &Session) -> ExitCode {
     }
 }
 
-/// The step for a message that is not a text: it is refused like an invalid message.
+/// The step for a message that is not text. It is refused like an invalid message.
 fn unreadable(name: &str, why: &str) -> Step {
     let reason = format!("Nothing was carried out: {name}: {why}");
     Step::refused(1, Mistake::NoText, reason)

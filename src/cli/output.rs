@@ -1,5 +1,5 @@
-//! Prints results on standard output and everything else on standard error, with colours if wanted. Lines that are drawn
-//! in place are in [`live`].
+//! Prints results on standard output and everything else on standard error, with colours if wanted. [`live`] draws
+//! lines in place.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,14 +20,14 @@ use crate::settings::Secrets;
 use crate::terminal::{HAS_COLORS, Stream, Styled};
 use crate::text::{count, indented, visible_line};
 
-/// How many characters of the last line of an output are shown.
+/// The most characters that are shown of the last line of an output.
 const MAX_LAST_LINE: usize = 160;
 
 static WANTS_JSON: AtomicBool = AtomicBool::new(false);
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 static IS_VERBOSE: AtomicBool = AtomicBool::new(false);
 
-/// Decides how everything is printed from now on.
+/// Sets how everything is printed from now on.
 pub(super) fn begin(global: &Global) {
     WANTS_JSON.store(global.json, Ordering::Relaxed);
     IS_QUIET.store(global.quiet, Ordering::Relaxed);
@@ -38,7 +38,7 @@ pub(super) fn begin(global: &Global) {
     }
 }
 
-/// Decides about colours.
+/// Sets whether colours are used.
 pub(super) fn use_colors(when: ColorChoice) {
     for stream in [Stream::Out, Stream::Err] {
         let has_colors = match when {
@@ -55,45 +55,45 @@ pub(super) fn wants_json() -> bool {
     WANTS_JSON.load(Ordering::Relaxed)
 }
 
-/// Whether only errors and warnings are wanted.
+/// Whether only results, errors and warnings are printed.
 pub(super) fn is_quiet() -> bool {
     IS_QUIET.load(Ordering::Relaxed)
 }
 
-/// Whether more is wanted, such as the output of commands.
+/// Whether more is printed, such as the output of commands.
 pub(super) fn is_verbose() -> bool {
     IS_VERBOSE.load(Ordering::Relaxed)
 }
 
-/// Whether results go to a program and not to a person: no terminal, and no colours wanted.
+/// Whether results go to a program, not a person: there is no terminal, and colours are not requested.
 pub(super) fn results_are_piped() -> bool {
     !HAS_COLORS[Stream::Out as usize].load(Ordering::Relaxed) && !Stream::Out.is_terminal()
 }
 
-/// Prints a result. Errors are ignored: a reader that closed the pipe has seen enough.
+/// Prints a result. Errors are ignored: if a reader closed the pipe, it needs no more.
 pub(super) fn result(text: impl Into<Styled>) {
     let text = text.into();
     live::print_above(|| drop(Stream::Out.line(&text)));
 }
 
-/// Prints a result that is prose, wrapped between words on a terminal.
+/// Prints a result that consists of prose. On a terminal, it is wrapped between words.
 pub(super) fn prose(text: impl Into<Styled>) {
     result(wrapped(text.into(), Stream::Out, 0));
 }
 
-/// Wraps a text that is printed as a result, each row behind `bar`.
+/// Wraps a text that is printed as a result, with `bar` before each row.
 pub(super) fn wrapped_behind(text: &str, bar: &str) -> Styled {
     wrapped(text.into(), Stream::Out, bar.chars().count())
 }
 
-/// Wraps a text to the width of the terminal, less `indent` columns, if `to` is a terminal that reports its width.
+/// Wraps a text to the terminal's width minus `indent` columns, if `to` is a terminal that reports its width.
 fn wrapped(text: Styled, to: Stream, indent: usize) -> Styled {
     let Some(width) = to.is_terminal().then(rows::reported_width).flatten() else { return text };
     let breaks = rows::wrap(text.as_str(), width.saturating_sub(indent));
     text.with_blanks(&breaks)
 }
 
-/// Prints a result for a program: byte for byte unless it goes to a terminal, and without adding a line feed.
+/// Prints a result for a program without adding a line feed: unchanged, unless it goes to a terminal.
 pub(super) fn data(bytes: &[u8]) {
     live::print_above(|| drop(Stream::Out.data(bytes)));
 }
@@ -108,7 +108,7 @@ pub(super) fn json_text(text: &str) {
     live::print_above(|| drop(Stream::Out.json(text)));
 }
 
-/// Prints a result: as JSON if wanted, otherwise as prose.
+/// Prints a result, as JSON if requested, otherwise as prose.
 #[expect(clippy::needless_pass_by_value, reason = "callers build the value in place")]
 pub(super) fn print<T: Into<Styled>>(value: serde_json::Value, text: impl FnOnce() -> T) {
     if wants_json() {
@@ -125,7 +125,7 @@ pub(super) fn json_error(error: &Error) {
     live::print_above(|| drop(Stream::Err.json(&value.to_string())));
 }
 
-/// Prints the help, or an error in the command line. The error may quote arguments, so its own styles are not kept.
+/// Prints the help or a command line error. An error may quote arguments, so its own styles are removed.
 pub(super) fn usage(error: &clap::Error) {
     let text = error.render();
     if !error.use_stderr() {
@@ -156,19 +156,19 @@ pub(super) fn warning(text: &str) {
     message(yellow("warning:") + " " + text);
 }
 
-/// Prints a message that is always wanted.
+/// Prints a message even with `--quiet`.
 pub(super) fn message(text: impl Into<Styled>) {
     let text = wrapped(text.into(), Stream::Err, 0);
     live::print_above(|| drop(Stream::Err.line(&text)));
 }
 
-/// Asks a yes/no question; None without a terminal.
+/// Asks a yes/no question; None if there is no terminal.
 pub(super) fn confirm(question: impl Into<Styled>) -> Option<bool> {
     Prompt::show(question).map(|prompt| prompt.answer() == PromptAnswer::Yes)
 }
 
-/// Writes a question, and leaves the cursor behind it: nothing is drawn in place until [`live::release`]. Returns whether
-/// it was written.
+/// Writes a question and leaves the cursor behind it. Nothing is drawn in place until [`live::release`]. Returns
+/// whether the question was written.
 pub(super) fn prompt(question: impl Into<Styled>) -> bool {
     // Leave room for the answer.
     let question = wrapped(question.into(), Stream::Err, 2);
@@ -191,17 +191,17 @@ pub(super) fn bold(text: &str) -> Styled {
     Styled::new(Style::new().bold(), text)
 }
 
-/// An outcome as one line, with its last output line and warnings below.
+/// An outcome as one line. Its last line of output and its warnings follow below.
 pub(super) fn outcome(outcome: &Outcome) -> Styled {
     outcome_line(outcome, "  ok  ", &tags::summary(outcome))
 }
 
-/// The same for an operation that is only previewed.
+/// Like [`outcome`], for an operation that is only previewed.
 pub(super) fn preview(outcome: &Outcome) -> Styled {
     outcome_line(outcome, "would ", &preview_summary(outcome))
 }
 
-/// An outcome as one line, with `done` as the mark of success.
+/// An outcome as one line. `done` is the mark for success.
 fn outcome_line(outcome: &Outcome, done: &str, summary: &str) -> Styled {
     let mark = match &outcome.detail {
         Detail::Unknown { .. } => "  ?     ".into(),
@@ -253,7 +253,7 @@ pub(super) fn report_completed(session: &Session, secrets: &Secrets) {
     }
 }
 
-/// Whether TERM names a terminal that can do more than append lines.
+/// Whether TERM names a terminal that can do more than append text.
 fn can_draw() -> bool {
     std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb")
 }
@@ -268,7 +268,7 @@ pub(super) fn operation_name(kind: Kind, in_operations: bool) -> &'static str {
     types.find(|(_, known)| *known == kind).map_or_else(|| tags::name(kind), |(name, _)| name)
 }
 
-/// What the operation would do, as a phrase that follows "would".
+/// The effect of a previewed operation, as a phrase after "would".
 fn preview_summary(outcome: &Outcome) -> String {
     match &outcome.detail {
         Detail::Shown { .. } => "show it to the user".to_owned(),
@@ -290,19 +290,19 @@ fn preview_summary(outcome: &Outcome) -> String {
     }
 }
 
-/// A text indented below its line. Begins with a line feed.
+/// Indents a text below its line. The result begins with a line feed.
 pub(super) fn indented_below(text: &str) -> String {
     text.trim_end().lines().fold(String::new(), |all, line| {
         format!("{all}\n          {line}").trim_end_matches(' ').to_owned()
     })
 }
 
-/// The outcomes of the newest turn so far.
+/// The outcomes of the newest turn, so far.
 pub(super) fn outcomes(session: &Session) -> &[Outcome] {
     session.pending.as_ref().map_or(&session.last_results, |pending| &pending.outcomes)
 }
 
-/// A turn as `--json` prints it. docs/scripting.md lists the fields: they may be added, but never renamed or removed.
+/// A turn as printed by `--json`. docs/scripting.md lists the fields. They may be added, but never renamed or removed.
 pub(super) fn turn_json(context: &CliContext, turn: &Turn) -> serde_json::Value {
     let session = &turn.session;
     serde_json::json!({
@@ -319,14 +319,14 @@ pub(super) fn turn_json(context: &CliContext, turn: &Turn) -> serde_json::Value 
     })
 }
 
-/// The same for an operation that is only previewed.
+/// Like [`outcome_json`], for an operation that is only previewed.
 pub(super) fn preview_json(outcome: &Outcome) -> serde_json::Value {
     let mut value = outcome_json(outcome);
     value["summary"] = preview_summary(outcome).into();
     value
 }
 
-/// An outcome as `--json` prints it.
+/// An outcome as printed by `--json`.
 pub(super) fn outcome_json(outcome: &Outcome) -> serde_json::Value {
     let output = match &outcome.detail {
         Detail::Ran(execution) => Some(tags::output(&execution.output)),

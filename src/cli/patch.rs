@@ -1,5 +1,5 @@
-//! Changes of files and links as patches: byte for byte as git writes them, so that `git apply -R` and `patch -R -p1`
-//! accept them, and in a form for a person.
+//! Changes of files and links as patches: in exactly git's format, so that `git apply -R` and `patch -R -p1` accept
+//! them, and in a readable form for a person.
 
 use similar::udiff::UnifiedHunkHeader;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
@@ -11,26 +11,26 @@ use crate::terminal::Styled;
 use crate::text::{count, visible, visible_line};
 use crate::workspace::unescaped;
 
-/// How many unchanged lines surround a change.
+/// The number of unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
-/// How many bytes git searches for a NUL to recognise binary files.
+/// The number of bytes in which git searches for a NUL to recognise a binary file.
 const BINARY_CHECK_LENGTH: usize = 8_000;
 
 /// git's mode of an ordinary file.
 const ORDINARY_MODE: &str = "100644";
-/// git's abbreviated object ids of an empty file and of no file.
+/// git's abbreviated object IDs of an empty file and of a missing file.
 const EMPTY_ID: &str = "e69de29";
 const MISSING_ID: &str = "0000000";
 
 /// A file or a link on one side of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Side {
-    /// Its contents; for a link, its target.
+    /// The contents of a file, or the target of a link.
     pub(super) bytes: Vec<u8>,
     pub(super) kind: GitKind,
 }
 
-/// What git distinguishes.
+/// The kinds of files that git distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GitKind {
     File { executable: bool },
@@ -38,7 +38,7 @@ pub(super) enum GitKind {
 }
 
 impl Side {
-    /// None if the contents are not kept.
+    /// Returns None if the contents are not stored.
     pub(super) fn of(state: FileState, executable: bool) -> Option<Self> {
         match state {
             FileState::File(bytes) => Some(Self { bytes, kind: GitKind::File { executable } }),
@@ -51,7 +51,7 @@ impl Side {
 }
 
 impl GitKind {
-    /// Its mode in git.
+    /// git's mode for this kind.
     fn mode(self) -> &'static str {
         match self {
             Self::File { executable: false } => ORDINARY_MODE,
@@ -61,15 +61,15 @@ impl GitKind {
     }
 }
 
-/// Whether git takes these bytes for binary: only a NUL counts.
+/// Whether git treats these bytes as binary. Only a NUL counts.
 pub(super) fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(BINARY_CHECK_LENGTH)].contains(&0)
 }
 
-/// The patch of a path, given as bytes relative to the root. None is a side without a file. Empty if git sees no change.
+/// The patch of a path (bytes relative to the root). None is a missing file. The patch is empty if git sees no change.
 pub(super) fn patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
     match (before, after) {
-        // git writes two patches if a file becomes a link or the reverse.
+        // If a file becomes a link, or a link a file, git writes two patches.
         (Some(old), Some(new)) if (old.kind == GitKind::Link) != (new.kind == GitKind::Link) => {
             [entry_patch(path, before, None), entry_patch(path, None, after)].concat()
         }
@@ -83,7 +83,7 @@ fn entry_patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<
     }
     let head = |side: &str| {
         let name = quoted_name(side, path);
-        // Here, `patch` reads names with spaces only in quotes.
+        // In this line, `patch` accepts names with spaces only in quotes.
         if name.starts_with(b"\"") || !name.contains(&b' ') {
             name
         } else {
@@ -94,9 +94,9 @@ fn entry_patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<
     let modes = match (before.map(|side| side.kind.mode()), after.map(|side| side.kind.mode())) {
         (None, Some(new)) => format!("new file mode {new}\n"),
         (Some(old), None) if old == ORDINARY_MODE => format!("deleted file mode {old}\n"),
-        // Without the second line, some versions of git (such as 2.47) restore it as an ordinary file.
+        // Without the second line, some versions of git (such as 2.47) restore an ordinary file.
         (Some(old), None) => format!("deleted file mode {old}\nnew mode {old}\n"),
-        // The contents do not show that it is a link.
+        // The contents do not show whether it is a link.
         (Some(old), Some(new)) if old != new || new == GitKind::Link.mode() => {
             format!("old mode {old}\nnew mode {new}\n")
         }
@@ -105,7 +105,7 @@ fn entry_patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<
     out.extend(modes.into_bytes());
     let (old, new) = (bytes(before), bytes(after));
     if old == new {
-        // Without it, `patch` does not undo the creation of an empty file.
+        // Without this line, `patch` does not undo the creation of an empty file.
         let id = |side: Option<&Side>| if side.is_some() { EMPTY_ID } else { MISSING_ID };
         if before.is_none() || after.is_none() {
             let index = format!("index {}..{}\n", id(before), id(after));
@@ -140,7 +140,7 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
-/// The hunks of a diff. `similar` itself takes a carriage return for the end of a line, and replaces bytes that are not UTF-8.
+/// The hunks of a diff. `similar` itself treats a carriage return as a line end, and replaces bytes that are not UTF-8.
 fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
     for ops in group_diff_ops(capture_diff_slices(Algorithm::Myers, old, new), CONTEXT_LINES) {
@@ -165,7 +165,7 @@ fn push_line(out: &mut Vec<u8>, sign: u8, line: &[u8]) {
     }
 }
 
-/// A name behind the prefix of its side, quoted as git does.
+/// A name after the prefix of its side, quoted like in git.
 fn quoted_name(side: &str, path: &[u8]) -> Vec<u8> {
     let name = [side.as_bytes(), b"/", path].concat();
     if name.iter().all(|byte| matches!(byte, b' '..=b'~') && !b"\"\\".contains(byte)) {
@@ -186,7 +186,7 @@ fn quoted_name(side: &str, path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The change of a file, as `--json` prints it.
+/// The change of a file, as printed by `--json`.
 pub(super) fn to_json(file: &PreviewedChange) -> serde_json::Value {
     let change = match (&file.before, &file.after) {
         (None, _) => "created",
@@ -211,7 +211,7 @@ pub(super) fn diff(file: &PreviewedChange) -> String {
     readable(&patch) + &sizes(before.as_ref(), after.as_ref())
 }
 
-/// The sizes of both sides, if one is binary and a patch shows nothing else.
+/// The sizes of both sides, if one is binary. Then a patch shows nothing else.
 pub(super) fn sizes(before: Option<&Side>, after: Option<&Side>) -> String {
     let size = |side: Option<&Side>| {
         side.map_or("nothing".to_owned(), |side| count(side.bytes.len(), "byte"))
@@ -238,7 +238,7 @@ fn visible_lines(text: &str) -> String {
     visible(&text.replace('\r', "␍")).into_owned()
 }
 
-/// A diff in rows of this width, each behind the bar. Rows that continue a line begin with `…`.
+/// A diff in rows of this width, each after the bar. Rows that continue a line begin with `…`.
 pub(super) fn diff_rows(diff: &str, width: usize) -> Styled {
     let room = width - BAR.len() - 2;
     let mut rows = Styled::default();
@@ -261,7 +261,7 @@ pub(super) fn coloured(diff: &str) -> Styled {
     text
 }
 
-/// A part of a diff line in the colour of the line.
+/// A part of a diff line, in the colour of the line.
 fn painted(line: &str, part: &str) -> Styled {
     match line.as_bytes().first() {
         Some(b'+') => green(part),

@@ -106,7 +106,7 @@ fn forget(context: &CliContext, number: Option<usize>) -> Result<()> {
 
 fn check(context: &CliContext, in_force: &str, command: &str) -> Result<ExitCode> {
     let policy = context.config.policy(in_force)?;
-    // As in the sandbox. Without a sandbox, git can write to its repository.
+    // The same as in the sandbox. Without a sandbox, git can write to its repository.
     let guarded = context.config.sandbox.mode != crate::settings::SandboxMode::Off;
     let explained = policy::explain(&policy, &crate::protocol::ShellCommand::new(command), guarded);
     let decision = &explained.decision;

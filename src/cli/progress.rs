@@ -24,10 +24,10 @@ use crate::session::{Question, Session};
 use crate::terminal::Styled;
 use crate::text::{count, named, visible_line};
 
-/// The message if the terminal's input ends instead of an answer.
+/// The message if the terminal's input ends without an answer.
 pub(super) const NO_ANSWER: &str = "No answer; it still waits for your decision.";
 
-/// The key that, followed by Enter, copies the newest outbox in its brief form while sessions are served.
+/// While sessions are served, this key and Enter copy the newest outbox in its brief form.
 pub(super) const BRIEF_KEY: &str = "b";
 
 /// Reports turns as they happen.
@@ -35,18 +35,18 @@ pub(super) struct ProgressReporter<'a> {
     context: &'a CliContext,
     /// Whether questions are asked at the terminal while turns continue.
     asks: bool,
-    /// Whether sessions are served: then events are printed with `--json`, and the person is notified of ends of turns.
+    /// Whether sessions are served. Then `--json` prints events, and the person is notified when a turn ends.
     serves: bool,
-    /// The turn that events belong to: the stem of its session, and the sequence number of the answered outbox.
+    /// The turn of the current events: the stem of its session, and the number of the answered outbox.
     turn: Option<(String, u32)>,
-    /// The open questions. The first one is asked.
+    /// The open questions. The first one is shown.
     open: VecDeque<OpenQuestion>,
     prompt: Option<Prompt>,
-    /// Also sends events to pages.
+    /// Sends events to pages as well.
     page: Option<PageSender>,
 }
 
-/// Sends an event to the pages that are open.
+/// Sends an event to all open pages.
 type PageSender = Box<dyn Fn(&Value)>;
 
 /// A question that waits for an answer at the terminal.
@@ -58,20 +58,20 @@ struct OpenQuestion {
 }
 
 impl<'a> ProgressReporter<'a> {
-    /// Reports turns, but asks nothing and prints no events.
+    /// A reporter that asks no questions and prints no events.
     pub(super) fn new(context: &'a CliContext) -> Self {
         let open = VecDeque::new();
         Self { context, asks: false, serves: false, turn: None, open, prompt: None, page: None }
     }
 
-    /// For serving: also prints events with `--json` and, if it `asks`, asks questions if there is a terminal.
+    /// A reporter for serving: `--json` also prints events. With `asks`, questions are asked if there is a terminal.
     pub(super) fn serving(context: &'a CliContext, asks: bool) -> Self {
         let mut reporter = Self::new(context);
         (reporter.serves, reporter.asks) = (true, asks && !output::wants_json());
         reporter
     }
 
-    /// The same, and sends events to pages.
+    /// Also sends events to pages.
     #[cfg(feature = "serve")]
     pub(super) fn for_page(mut self, page: PageSender) -> Self {
         self.page = Some(page);
@@ -84,7 +84,7 @@ impl<'a> ProgressReporter<'a> {
         self.emit("warning", || json!({ "message": message }));
     }
 
-    /// Prints events for what happened when the project was opened.
+    /// Prints events about what happened when the project was opened.
     pub(super) fn report_opening(&self, engine: &Engine) {
         for message in &engine.recovery_messages {
             self.emit("warning", || json!({ "message": message }));
@@ -99,8 +99,8 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// While serving, prints an event with `--json`, one object per line, and sends it to pages. docs/scripting.md lists all
-    /// events.
+    /// While serving, prints an event with `--json` (one object per line) and sends it to pages. docs/scripting.md
+    /// lists all events.
     fn emit(&self, event: &str, value: impl FnOnce() -> Value) {
         if !self.serves || !(output::wants_json() || self.page.is_some()) {
             return;
@@ -119,7 +119,7 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// Emits that the newest outbox was written, or that the person's words were added to it.
+    /// Emits that the newest outbox was written, or that a message from the person was added to it.
     fn emit_outbox(&self, turn: &Turn) {
         if turn.outbox.is_some() {
             self.emit("outbox", || {
@@ -139,7 +139,7 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// Asks the first open question, unless one is being asked already. Without a terminal, drops all.
+    /// Asks the first open question, unless a question is being asked. Without a terminal, drops all questions.
     fn ask_next(&mut self) {
         let (None, Some(open)) = (&self.prompt, self.open.front()) else { return };
         self.prompt = Prompt::show(&open.line);
@@ -148,7 +148,7 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// Drops the questions of a session that were decided elsewhere: all but the one that it asks `now`.
+    /// Drops the questions of a session that were decided elsewhere: all except the question that it asks `now`.
     fn drop_decided(&mut self, stem: &str, now: Option<&Question>) {
         let is_open = |open: &OpenQuestion| open.stem != stem || now == Some(&open.question);
         let was_asked = self.prompt.is_some() && !self.open.front().is_none_or(is_open);
@@ -161,7 +161,7 @@ impl<'a> ProgressReporter<'a> {
 }
 
 impl Drop for ProgressReporter<'_> {
-    /// Clears what is drawn in place.
+    /// Erases the line that is drawn in place.
     fn drop(&mut self) {
         live::clear();
     }
@@ -243,7 +243,7 @@ impl Person for ProgressReporter<'_> {
 }
 
 impl ProgressReporter<'_> {
-    /// Copies the newest outbox in its brief form if the person typed the key for that.
+    /// Copies the newest outbox in its brief form if the person typed [`BRIEF_KEY`].
     fn copy_on_key(&self) {
         let is_free = self.asks && self.prompt.is_none();
         let Some(line) = is_free.then(keyboard::typed_line).flatten() else { return };
@@ -275,13 +275,13 @@ impl ProgressReporter<'_> {
         );
         if live::is_on() {
             let mut what = operation_subject(operation);
-            // A guest sends the output only at the end.
+            // A guest sends the output only when the command has ended.
             if matches!(operation, Operation::Run(_)) && self.context.config.guest.is_some() {
                 what += " (output comes at the end)";
             }
             live::show_running(&format!("{name:<11}  {what}"), &self.context.live_output);
         } else if let Operation::Run(run) = operation {
-            // Only commands can take long.
+            // Only a command can take long.
             output::say(format!("   ..   {name:<11}  {}", named(&run.command)));
         }
     }
@@ -293,7 +293,7 @@ impl ProgressReporter<'_> {
             value["mark"] = json!(OutcomeMark::of(outcome));
             value
         });
-        // Warnings about a command, such as changes of protected files, matter even if it succeeded.
+        // Warnings about a command, such as changed protected files, matter even if the command succeeded.
         let has_warnings = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
         if outcome.success() && !has_warnings {
             output::say(output::outcome(outcome));
@@ -311,7 +311,7 @@ impl ProgressReporter<'_> {
 
     fn reply_taken(&self, name: &OsStr, session: &Session) {
         let (name, Session { sequence, id, .. }) = (visible_name(name), session);
-        // While serving, separate it from the turns before.
+        // While serving, a blank line separates turns.
         let gap = if self.serves { "\n" } else { "" };
         let told = format!("{gap}{name}, the reply to outbox {sequence} of session {id}:");
         output::say(output::bold(&told));
@@ -338,7 +338,7 @@ impl ProgressReporter<'_> {
             None if turn.session.is_complete => {
                 output::report_completed(&turn.session, &context.config.secrets);
             }
-            // `question` shows what it asks.
+            // `question` shows the question.
             None => {}
             Some(path) => {
                 let token_note = context.token_note(&turn.session);
@@ -349,7 +349,7 @@ impl ProgressReporter<'_> {
             }
         }
         if let (Some(_), Some(open)) = (&self.prompt, self.open.front()) {
-            // Repeat the question, which has scrolled away.
+            // The question has scrolled away, so repeat it.
             output::prompt(&open.line);
         }
     }
@@ -392,14 +392,14 @@ impl ProgressReporter<'_> {
     }
 }
 
-/// Tells systemd, if it started this process, that it is ready or about to stop.
+/// If systemd started this process, reports to it that the process is ready or about to stop.
 fn notify_systemd(state: &NotifyState<'_>) {
     if let Err(e) = sd_notify::notify(std::slice::from_ref(state)) {
         output::warning(&format!("systemd's socket (NOTIFY_SOCKET) takes no message: {e}"));
     }
 }
 
-/// The subject of an operation in a few words: its command, pattern or path.
+/// The subject of an operation: its command, pattern or path.
 fn operation_subject(operation: &Operation) -> String {
     match operation {
         Operation::Run(run) => named(&run.command),
@@ -408,12 +408,12 @@ fn operation_subject(operation: &Operation) -> String {
     }
 }
 
-/// Shows that deaddrop is working: between and after operations it may take long in a large workspace or a guest.
+/// Shows that deaddrop is working. Between and after operations, a large workspace or a guest may take long.
 fn show_at_work() {
     live::show_running("at work", &Arc::default());
 }
 
-/// What the process waits for, as one line.
+/// Describes in one line what the process waits for.
 fn waiting_for(context: &CliContext, Waiting { sessions, unfinished }: &Waiting) -> String {
     let inbox = context.display(&context.config.inbox);
     let asking = sessions.iter().filter(|session| session.question().is_some()).count();

@@ -1,5 +1,5 @@
-//! A question at the terminal that blocks nothing: a thread listens for the answer, and stops when somebody else has
-//! decided. Only keys that were typed by hand after the question appeared count as an answer.
+//! A question at the terminal that does not block: a thread listens for the answer, and stops when the question is
+//! decided elsewhere. Only keys typed by hand after the question appeared count as an answer.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::terminal::{Stream, Styled};
 const CTRL_U: u8 = 0x15;
 const CTRL_Z: u8 = 0x1a;
 const CTRL_BACKSLASH: u8 = 0x1c;
-/// If input does not pause within this many reads, the question is not asked.
+/// If the input does not pause within this many reads, the question is not asked.
 const MAX_READS_BEFORE: usize = 100;
 
 /// The person's answer to a question.
@@ -28,19 +28,19 @@ const MAX_READS_BEFORE: usize = 100;
 pub(super) enum PromptAnswer {
     /// Yes.
     Yes,
-    /// Yes, now and whenever the same is asked again.
+    /// Yes, now and whenever the same question would be asked again.
     Always,
-    /// An empty line: the default of the question.
+    /// An empty line, for the default of the question.
     Blank,
     /// No, or any other text.
     No,
-    /// No, also to all further questions of the same reply.
+    /// No, also for all further questions of the same reply.
     NoToRest,
     /// The terminal's input ended without an answer.
     EndOfInput,
 }
 
-/// A question that is shown and not answered yet.
+/// A question that is shown and not yet answered.
 pub(super) struct Prompt {
     answers: Receiver<PromptAnswer>,
     withdrawn: Arc<AtomicBool>,
@@ -48,17 +48,17 @@ pub(super) struct Prompt {
 }
 
 impl Prompt {
-    /// Shows a question; None without a person at a terminal.
+    /// Shows a question; None if there is no person at a terminal.
     pub(super) fn show(question: impl Into<Styled>) -> Option<Self> {
         let is_terminal = io::stdin().is_terminal() && Stream::Err.is_terminal();
         if output::is_quiet() || !is_terminal || !is_in_front(io::stdin()) {
             return None;
         }
-        // Keys typed before the question, and the rest of a paste, are not meant for it.
+        // Keys typed before the question, and the rest of a paste, are not an answer to it.
         let mut keyboard = Keyboard::open(OptionalActions::Flush).ok()?;
         let is_quiet = (0..MAX_READS_BEFORE).find_map(|_| match keyboard.read(QUIET / 2) {
             Ok(KeyboardEvent::Keys(keys)) if keys.contains(&KeyInput::Typed(CTRL_C)) => {
-                // The person stops deaddrop: there is nothing to ask.
+                // The person stops deaddrop, so there is nothing to ask.
                 let _ = kill_current_process_group(Signal::INT);
                 Some(false)
             }
@@ -73,13 +73,13 @@ impl Prompt {
         let is_withdrawn = Arc::clone(&withdrawn);
         let listen = move || {
             let answer = listen(&mut keyboard, &is_withdrawn);
-            // What comes next begins a row.
+            // The next output begins a new row.
             if matches!(answer, None | Some(PromptAnswer::EndOfInput)) {
                 let _ = Stream::Err.line(&Styled::default());
             }
-            // A signal that came takes effect now.
+            // A signal that arrived takes effect now.
             drop(keyboard);
-            // Nobody receives it if the question was withdrawn.
+            // If the question was withdrawn, nobody receives the answer.
             let _ = answer.map(|answer| sender.send(answer));
         };
         let Ok(listener) = thread::Builder::new().name("answer".into()).spawn(listen) else {
@@ -89,7 +89,7 @@ impl Prompt {
         Some(Self { answers, withdrawn, listener: Some(listener) })
     }
 
-    /// Waits this long for an answer.
+    /// Waits for an answer, at most for this time.
     pub(super) fn wait(&self, time: Duration) -> Option<PromptAnswer> {
         self.answers.recv_timeout(time).ok()
     }
@@ -101,7 +101,7 @@ impl Prompt {
 }
 
 impl Drop for Prompt {
-    /// Waits for the listener, which would otherwise take the answer to the next question.
+    /// Waits for the listener. Otherwise it would take the answer to the next question.
     fn drop(&mut self) {
         self.withdrawn.store(true, Ordering::Relaxed);
         if let Some(listener) = self.listener.take() {
@@ -112,7 +112,7 @@ impl Drop for Prompt {
 }
 
 impl PromptAnswer {
-    /// The decision that this answer makes about `question`. An answer that the question does not offer is a no.
+    /// The decision on `question` by this answer. An answer that the question does not offer means no.
     pub(super) fn decision_on(self, question: &Question) -> ApprovalDecision {
         let (approved, further) = match self {
             Self::Yes => (true, false),
@@ -135,7 +135,7 @@ fn parse_answer(line: &str) -> PromptAnswer {
     }
 }
 
-/// Listens for a typed line; None if the question is withdrawn or a signal comes.
+/// Listens for a typed line; None if the question is withdrawn or a signal arrives.
 fn listen(keyboard: &mut Keyboard, withdrawn: &AtomicBool) -> Option<PromptAnswer> {
     let (mut line, mut keys) = (String::new(), Vec::new());
     while !withdrawn.load(Ordering::Relaxed) {
@@ -162,8 +162,8 @@ fn listen(keyboard: &mut Keyboard, withdrawn: &AtomicBool) -> Option<PromptAnswe
     None
 }
 
-/// Adds a burst of keys (without pauses between them) to the line, and returns the answer when the line ends. A burst
-/// with several lines, or with a control character among others, was not typed by hand and is ignored.
+/// Adds a burst of keys (without pauses) to the line, and returns the answer when the line ends. A burst with several
+/// lines, or with a control character among other keys, was not typed by hand and is ignored.
 fn take_burst(keys: &[u8], line: &mut String) -> Option<PromptAnswer> {
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
     if let [key, same @ ..] = keys

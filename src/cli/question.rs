@@ -57,7 +57,7 @@ pub(super) fn describe(
     text
 }
 
-/// What each step of a reply would do, with complete commands.
+/// The effects of each step of a reply, with complete commands.
 fn steps(session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
     let mut text = Styled::default();
     let steps = session.pending.iter().flat_map(|pending| &pending.steps);
@@ -70,7 +70,7 @@ fn steps(session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
     text
 }
 
-/// The new content that an operation contains, for an operation that cannot be shown as a change of a file.
+/// The new content in an operation that cannot be shown as a change of a file.
 fn new_content(operation: &Operation, width: usize) -> String {
     let mut rows = String::new();
     let mut part = |what: &str, text: &str| {
@@ -100,7 +100,7 @@ fn new_content(operation: &Operation, width: usize) -> String {
     rows
 }
 
-/// Repeats the beginning of a command or path that takes several rows: its first row may have left the screen.
+/// Repeats the beginning of a command or path of several rows, since its first row may have left the screen.
 fn long_subject(session: &Session, width: usize) -> String {
     let Some((key, subject)) = subject(session) else { return String::new() };
     let shown = if key == "path" { visible_line(subject) } else { visible(subject) };
@@ -114,7 +114,7 @@ fn long_subject(session: &Session, width: usize) -> String {
     format!("{lead}{first}'\n")
 }
 
-/// The command or the path, in quotes.
+/// The command or path, in quotes.
 fn quoted_subject(session: &Session) -> Option<String> {
     Some(match subject(session)? {
         ("path", path) => format!("'{}'", visible_line(path)),
@@ -122,7 +122,7 @@ fn quoted_subject(session: &Session) -> Option<String> {
     })
 }
 
-/// The line that the person answers, on one row.
+/// The line that the person answers, in one row.
 pub(super) fn line(session: &Session, with_id: bool) -> String {
     let Some(question) = session.question() else { return String::new() };
     let id = cut_squeezed(&visible_line(&question.id), 24);
@@ -156,11 +156,11 @@ fn command_rows(run: &ShellCommand, width: usize) -> String {
     text
 }
 
-/// How to decide by a command. It names the question if others wait, too.
+/// Describes how to decide by a command. It names the question if other questions also wait.
 pub(super) fn how_to_decide(context: &CliContext, session: &Session) -> String {
     let Some(question) = session.question() else { return String::new() };
     let stem = session.stem();
-    // Errors in reading the others are reported when the person decides.
+    // Errors in reading the other questions are reported when the person decides.
     let mut others = SessionStore::new(&context.config.sessions).pending().unwrap_or_default();
     others.retain(|other| other.question().is_some() && other.stem() != stem);
     if others.is_empty() {
@@ -187,7 +187,7 @@ pub(super) fn summary(session: &Session) -> String {
     )
 }
 
-/// The question, as `--json` prints it; null if there is none.
+/// The question as printed by `--json`; null if there is none.
 pub(super) fn to_json(context: &CliContext, session: &Session) -> Value {
     let Some(Question { id, kind: asked, ask, digest, .. }) = session.question() else {
         return Value::Null;
@@ -213,7 +213,7 @@ pub(super) fn to_json(context: &CliContext, session: &Session) -> Value {
             value["timeout"] = timeout.and_then(Result::ok).into();
         }
         Some(_) => {
-            // The target of the links in the path.
+            // The path with links resolved.
             let preview = context.preview_question(session);
             let real = preview
                 .rewritten
@@ -231,7 +231,7 @@ pub(super) fn to_json(context: &CliContext, session: &Session) -> Value {
     value
 }
 
-/// `Session a1b2c3d4` or `Run run_a1b2c3d4`, for the beginning of a sentence.
+/// `Session a1b2c3d4` or `Run run_a1b2c3d4`, to begin a sentence.
 pub(super) fn session_label(session: &Session) -> String {
     match session.run {
         None => format!("Session {}", session.id),
@@ -244,7 +244,7 @@ pub(super) fn operation_kind(session: &Session, kind: Kind) -> &'static str {
     operation_name(kind, session.dialect == Dialect::Operations)
 }
 
-/// The command or the path of the asked operation, with its JSON field name.
+/// The command or path of the operation in question, with its JSON field name.
 fn subject(session: &Session) -> Option<(&'static str, &str)> {
     match session.asked_operation()? {
         Operation::Run(run) => Some(("command", &run.command)),

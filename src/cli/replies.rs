@@ -87,10 +87,10 @@ pub(super) fn next(context: &CliContext, arguments: &Next) -> Result<ExitCode> {
 
 pub(super) fn apply(context: &CliContext, arguments: &ApplyReply) -> Result<ExitCode> {
     let ApplyReply { file, clipboard: is_copied, flags } = arguments;
-    // A reply in the inbox must be taken out, or it would be executed again. One that is held there must be taken out, or it
-    // would keep waiting for the person.
+    // A reply in the inbox must be removed from it, or it would be executed again. A held reply must also be removed,
+    // or it would still wait for the person.
     let in_inbox = in_inbox(file, &context.config.inbox);
-    // Before the lock and the signal handlers: a person may take their time, or press Ctrl-C.
+    // Do this before taking the lock and handling signals: a person may need time, or press Ctrl-C.
     let (reply, name) = match in_inbox.filter(|_| !*is_copied) {
         Some(there) => {
             (GivenReply::InInbox(there), visible_line(&file.to_string_lossy()).into_owned())
@@ -103,8 +103,8 @@ pub(super) fn apply(context: &CliContext, arguments: &ApplyReply) -> Result<Exit
     execute(context, flags, reply, name, *is_copied).map(|(code, _)| code)
 }
 
-/// Executes a reply and what the person decides about it. Also returns the ID of its session. A text from the clipboard
-/// (`is_copied`) is refused if it does not look like a reply.
+/// Executes a reply and the operations that the person approves. Also returns the ID of its session. A text from the
+/// clipboard (`is_copied`) is refused if it does not look like a reply.
 fn execute(
     context: &CliContext,
     flags: &ReplyFlags,
@@ -127,7 +127,7 @@ fn execute(
     Ok((context.conclude(turn, true, &stop)?, id))
 }
 
-/// Reads a reply from a file, standard input or a terminal. Returns its text and its name in messages.
+/// Reads a reply from a file, standard input or the terminal. Returns its text, and its name for messages.
 pub(super) fn read(file: &Path) -> Result<(String, String)> {
     if file == Path::new("-") && input::can_paste() {
         let name = "the terminal";
@@ -139,7 +139,7 @@ pub(super) fn read(file: &Path) -> Result<(String, String)> {
     Ok((text, name))
 }
 
-/// The path of `file` in the inbox, or among its held replies, if it is there.
+/// The path of `file` in the inbox or among its held replies; None if it is in neither.
 fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
     // `-` is standard input.
     let file = Some(file).filter(|file| *file != Path::new("-"))?;
@@ -173,7 +173,7 @@ fn from_clipboard(context: &CliContext) -> Result<(String, String)> {
     }
 }
 
-/// Why a text on the clipboard is most likely not a reply.
+/// Why a text on the clipboard is probably not a reply; None if it may be one.
 fn why_no_reply(text: &str) -> Option<String> {
     if text.trim().is_empty() {
         return Some("it is empty; copy the reply in the chat window, and try again".to_owned());
@@ -184,7 +184,7 @@ fn why_no_reply(text: &str) -> Option<String> {
                 .to_owned(),
         );
     }
-    // Either dialect is recognised, whatever the session's is.
+    // Both dialects are recognised, regardless of the session's dialect.
     let holds_none = protocol::read(text, Dialect::Tags).dialect.is_none();
     holds_none.then(|| {
         "it contains no commands, so it is not a reply; copy the whole reply in the chat window (--force executes it anyway, and the model is told)".to_owned()

@@ -1,7 +1,7 @@
 //! Lays out texts on the terminal: measures, cuts and wraps them.
 //!
-//! deaddrop's own messages are wrapped between words. A model's text is shown behind a bar, so that no part of it can pass
-//! as a row of deaddrop's, and long runs of blanks are counted, so that they cannot push text out of sight.
+//! deaddrop's own messages are wrapped between words. Text from a model is shown behind a bar, so that it cannot pose
+//! as a row of deaddrop's. Long runs of blanks are replaced by a count, so that they cannot push text out of sight.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -12,16 +12,16 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::terminal::Stream;
 use crate::text::visible_line;
 
-/// Begins every row of a model's text.
+/// The beginning of every row with text from a model.
 pub(super) const BAR: &str = "  | ";
-/// Longer runs of blanks are shown as a count.
+/// Longer runs of blanks are replaced by a count.
 const MAX_BLANKS: usize = 8;
-/// The width of a terminal that does not report it.
+/// The assumed width of a terminal that does not report its width.
 const DEFAULT_WIDTH: usize = 80;
-/// The least width for texts that need some room.
+/// The least width for texts that need some space.
 const MIN_TEXT_WIDTH: usize = 40;
 
-/// The width for texts that need some room: at least [`MIN_TEXT_WIDTH`].
+/// The width for texts that need some space: at least [`MIN_TEXT_WIDTH`].
 pub(super) fn text_width() -> usize {
     terminal_width().max(MIN_TEXT_WIDTH)
 }
@@ -46,13 +46,13 @@ pub(super) fn reported_width() -> Option<usize> {
     widths.filter(|width| *width > 0).min()
 }
 
-/// Runs of characters that are invisible, or may be.
+/// Matches runs of characters that are or may be invisible.
 static BLANKS: LazyLock<Regex> = LazyLock::new(|| {
     let more = r"\x{34f}\x{115f}\x{1160}\x{200c}\x{200d}\x{2800}\x{3164}\x{fe00}-\x{fe0f}\x{ffa0}";
     Regex::new(&format!(r"[\s{more}]+")).expect("the pattern is valid")
 });
 
-/// Shows tabs and counts long runs of blanks in a line whose other characters are visible.
+/// Shows tabs and counts long runs of blanks in a line. Its other characters must be visible already.
 pub(super) fn squeeze_blanks(line: &str) -> String {
     let squeeze = |run: &Captures<'_>| match run[0].chars().count() {
         blanks if blanks > MAX_BLANKS => format!("‹{blanks} blanks›"),
@@ -61,18 +61,18 @@ pub(super) fn squeeze_blanks(line: &str) -> String {
     BLANKS.replace_all(line, squeeze).into_owned()
 }
 
-/// The most columns that `c` can take: terminals differ in what they show wide.
+/// The most columns that `c` can take. Terminals differ in which characters are wide.
 fn max_columns(c: char) -> usize {
     if c.is_ascii() { 1 } else { 2 }
 }
 
-/// Splits a line into pieces of at most `room` columns, at least one piece, with blanks squeezed. With `at_words`, pieces
-/// end after words if possible; otherwise they show the line exactly.
+/// Squeezes the blanks of a line, and splits it into one or more pieces of at most `room` columns. With `at_words`,
+/// pieces end after words if possible; otherwise they show the line exactly.
 pub(super) fn pieces(line: &str, room: usize, at_words: bool) -> Vec<String> {
     let (mut pieces, line) = (Vec::new(), squeeze_blanks(line));
     let mut rest = &*line;
     loop {
-        // At least one character.
+        // A piece has at least one character.
         let fits = fitting(rest, room, max_columns);
         let fits = fits.max(rest.chars().next().map_or(0, char::len_utf8));
         if fits == rest.len() {
@@ -91,7 +91,7 @@ pub(super) fn pieces(line: &str, room: usize, at_words: bool) -> Vec<String> {
     }
 }
 
-/// How many bytes of a line fit in `room` columns.
+/// The number of bytes of a line that fit in `room` columns.
 fn fitting(line: &str, room: usize, columns: impl Fn(char) -> usize) -> usize {
     let mut taken = 0;
     let mut cut = line.char_indices().filter(|(_, c)| {
@@ -101,19 +101,19 @@ fn fitting(line: &str, room: usize, columns: impl Fn(char) -> usize) -> usize {
     cut.next().map_or(line.len(), |(at, _)| at)
 }
 
-/// The columns of a character by itself. One without a width may widen its neighbour, by at most one column.
+/// The columns of a single character. A character without a width may widen its neighbour by at most one column.
 fn columns(c: char) -> usize {
     c.width().unwrap_or(1)
 }
 
-/// A visible text in rows behind the bar.
+/// Puts a visible text in rows behind the bar.
 pub(super) fn behind_bar(text: &str, width: usize) -> String {
     let room = width - BAR.len();
     let rows = text.split('\n').flat_map(|line| pieces(line, room, false));
     rows.map(|row| format!("{}\n", format!("{BAR}{row}").trim_end())).collect()
 }
 
-/// A labelled property of an operation. Its further rows begin with the bar.
+/// A labelled property of an operation. Its continuation rows begin with the bar.
 pub(super) fn field(label: &str, text: &str, width: usize) -> String {
     let label = format!("  {:<8}", format!("{label}:"));
     let gap = " ".repeat(label.len() - BAR.len());
@@ -121,7 +121,7 @@ pub(super) fn field(label: &str, text: &str, width: usize) -> String {
     format!("{label}{rows}\n")
 }
 
-/// Cuts a line to `room` columns, with blanks squeezed.
+/// Cuts a line to `room` columns after squeezing its blanks.
 pub(super) fn cut_squeezed(line: &str, room: usize) -> String {
     cut_end(&squeeze_blanks(line), room)
 }
@@ -151,14 +151,14 @@ pub(super) fn cut_start(line: &str, room: usize) -> String {
     format!("{more}{}", end.trim_start())
 }
 
-/// Text is not wrapped to fewer columns.
+/// The least width to which text is wrapped.
 const MIN_WRAP_WIDTH: usize = 20;
-/// Labels end before this byte of a line.
+/// A label must end before this byte of a line.
 const MAX_LABEL: usize = 24;
 
-/// Wraps lines between words into rows of at most `width` columns: which blanks are replaced, and by what. Text in
-/// backticks stays together, because it may be copied. Further rows of a line are aligned with the text after its label,
-/// or indented by two. A word that is wider than a row is left to the terminal.
+/// Wraps lines between words into rows of at most `width` columns. Returns which blanks to replace, and by what. Text
+/// in backticks stays together, because it may be copied. The further rows of a line are aligned with the text after
+/// its label, or indented by two. A word that is wider than a row is not broken.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<(Range<usize>, String)> {
     let (mut breaks, mut begin) = (Vec::new(), 0);
     for line in text.split('\n').filter(|_| width >= MIN_WRAP_WIDTH) {
@@ -177,13 +177,13 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<(Range<usize>, String)> {
     breaks
 }
 
-/// The indentation of a line's further rows.
+/// The indentation of the continuation rows of a line.
 fn hanging_indent(line: &str, width: usize) -> usize {
     let leading = line.len() - line.trim_start_matches(' ').len();
     let mut labelled = line.char_indices().filter(|(at, c)| {
         *c != ' ' && *at > leading && *at <= MAX_LABEL && line[..*at].ends_with("  ")
     });
-    // Prefer an unbroken path to the alignment.
+    // Keeping a path in one piece is more important than the alignment.
     let has_room = |hang: &usize| {
         *hang <= width / 2 && line.split(' ').all(|word| display_width(word) <= width - hang)
     };
@@ -191,11 +191,11 @@ fn hanging_indent(line: &str, width: usize) -> usize {
     after_label.filter(has_room).unwrap_or(leading + 2).min(width / 2)
 }
 
-/// Words, and text in backticks with what adjoins it.
+/// Matches words, and text in backticks together with the characters next to it.
 static WORDS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("(?:[^ `]*`[^`]*`)+[^ `]*|[^ ]+").expect("the pattern is valid"));
 
-/// The words of a line. Text in backticks is one word if it fits in a row.
+/// The words of a line. Text in backticks is one word if it fits in one row.
 fn words(line: &str, room: usize) -> Vec<Range<usize>> {
     let mut words = Vec::new();
     for found in WORDS.find_iter(line) {
@@ -289,7 +289,7 @@ mod tests {
         let row = "exactly as wide as the row";
         assert_eq!(wrapped(row, row.len()), row);
         assert_eq!(wrapped("宽宽宽宽宽 宽宽宽宽宽 宽", 20), "宽宽宽宽宽\n  宽宽宽宽宽 宽");
-        // Blanks that somebody set stay where no row ends.
+        // Blanks in the text stay unless a row ends there.
         assert_eq!(
             wrapped("a   b        c and more words", 21),
             "a   b        c and\n  more words"

@@ -64,7 +64,7 @@ impl Endpoint {
     }
 }
 
-/// `has_policy_flag`: whether --policy was given. A policy from the settings does not apply.
+/// Serves programs. `has_policy_flag` is whether --policy was given. A policy from the settings does not apply.
 pub(super) fn rpc(context: &CliContext, arguments: Rpc, has_policy_flag: bool) -> Result<ExitCode> {
     let config = &context.config;
     let root = Root::of(config, arguments.root.as_deref())?;
@@ -82,9 +82,9 @@ pub(super) fn rpc(context: &CliContext, arguments: Rpc, has_policy_flag: bool) -
         Some(requested) => Projects::of(&root.path, requested, config)?,
         None => Projects::default(),
     };
-    // Handle signals before clients can connect, so that a signal always ends it properly.
+    // Signals are handled before clients can connect, so that a signal always ends the process properly.
     let stop = Stop::on_signals()?;
-    // Before anything is created, because it may fail.
+    // Listen before anything is created, because this may fail.
     let listening = Listening::open(at)?;
     if root.requested.is_none()
         && let Err(e) = config.claim_dirs([&config.sessions, &config.inbox])

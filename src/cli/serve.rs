@@ -57,7 +57,7 @@ enum KeysCommand {
 }
 
 impl ServePage {
-    /// Whether it sets up the project if needed. Listing and revoking keys does not.
+    /// Whether the command sets up the project if needed. Listing and revoking keys does not.
     pub(super) fn sets_up_project(&self) -> bool {
         !matches!(
             &self.command,
@@ -66,11 +66,11 @@ impl ServePage {
     }
 }
 
-/// Changes or lists keys.
+/// Adds, lists or removes keys.
 fn keys(context: &CliContext, command: &KeysCommand) -> Result<ExitCode> {
     if let KeysCommand::Add { name } = command {
         ApiKeys::check_name(name)?;
-        // As `serve` does when it starts.
+        // `serve` does the same when it starts.
         let Config { sessions, inbox, outbox, approvals, .. } = &context.config;
         context.config.claim_dirs([sessions, inbox, outbox, approvals])?;
         lock::make_private(&context.config)?;

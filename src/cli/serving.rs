@@ -88,7 +88,7 @@ pub(super) fn new(context: &CliContext, arguments: &New) -> Result<ExitCode> {
         )));
     }
     let offer = offer(context, arguments)?;
-    // Last, because the person may write it in an editor.
+    // This comes last, because the person may write the task in an editor.
     let (task, mut written) = read_task(context, arguments)?;
     let mut keep = |error| keep_task(error, written.as_mut());
     let stop = Stop::on_signals()?;
@@ -119,7 +119,7 @@ pub(super) fn new(context: &CliContext, arguments: &New) -> Result<ExitCode> {
     serve(context, &mut engine, &Serve::One(turn.session.id), arguments.clipboard_flags, &stop)
 }
 
-/// Opens the project for a request; None if the process that serves it has handled the request, which is reported.
+/// Opens the project for a request. None if the serving process has handled the request; its result is reported.
 fn open_or_hand_over(
     context: &CliContext,
     request: &Request,
@@ -137,7 +137,7 @@ fn open_or_hand_over(
     Ok(None)
 }
 
-/// Shows the first outbox that the session would have.
+/// Shows the first outbox that a session would have.
 fn preview(context: &CliContext, new: NewSession, stop: &Stop) -> Result<ExitCode> {
     let turn = context.request(Request::Preview(new), stop, 0)?;
     let path = turn.outbox.unwrap_or_default();
@@ -172,7 +172,7 @@ pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCod
     let mut session = match named {
         Some(id) => engine.store.load(&id)?,
         None => match newest_open(context, &engine) {
-            // Opening the project finished an interrupted turn, and its session was the last open one.
+            // Opening the project finished an interrupted turn, and that completed the last open session.
             Err(e) if e.is_no_open_session() && !engine.recovery_messages.is_empty() => {
                 ProgressReporter::serving(context, false).report_opening(&engine);
                 output::say("Nothing more is open.");
@@ -196,7 +196,7 @@ pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCod
         }
         None => {}
     }
-    // If it waits for a decision, its outbox has been answered and must not be pasted again.
+    // If the session waits for a decision, its outbox was already answered and must not be pasted again.
     let outbox = session.pending.is_none().then(|| engine.outbox_path(&session));
     let id = session.id.clone();
     announce(context, &Turn { session, outbox }, "continues")?;
@@ -206,7 +206,7 @@ pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCod
         daemon::serve_once(&mut engine, &Serve::One(id.clone()), &stop, &mut reporter)?;
         drop(reporter);
         let session = engine.store.load(&id)?;
-        // Release the lock, so that other processes can decide in the meantime.
+        // Release the lock, so that other processes can make decisions in the meantime.
         drop(engine);
         return match session.question() {
             _ if stop.is_asked() => Err(Error::interrupted()),
@@ -231,7 +231,7 @@ pub(super) fn watch(context: &CliContext, flags: ClipboardFlags) -> Result<ExitC
     serve(context, &mut engine, &Serve::All, flags, &stop)
 }
 
-/// The open sessions of this workspace. Writes outboxes that are missing, and warns about sessions of other workspaces.
+/// The open sessions of this workspace. Writes missing outboxes, and warns about sessions of other workspaces.
 pub(super) fn restore_outboxes(engine: &Engine) -> Result<Vec<Session>> {
     let mut sessions = Vec::new();
     for session in engine.store.open_sessions()? {
@@ -280,20 +280,20 @@ fn serve(
         Ok(ExitCode::SUCCESS)
     } else {
         drop(reporter);
-        // If a line was drawn in place, its removal also removed the `^C`.
+        // Erasing a line drawn in place also erased the `^C`.
         let line = if live::is_on() { "" } else { "\n" };
         output::say(format!("{line}Stopped. `{again}` continues."));
         Err(Error::interrupted())
     }
 }
 
-/// Tells the model that the session continues in another workspace.
+/// The message to the model that the session continues in another workspace.
 const MOVED_NOTE: &str = "The session continues in another folder than before. Look at the files that exist now before you change any.";
 
-/// How many files are named.
+/// The most files that are named.
 const MAX_NAMES: usize = 6;
 
-/// Reports which files the first outbox shows and outlines, and how to add more.
+/// Reports which files the first outbox shows and outlines, and how to include more.
 fn report_contents(outbox: &Path) {
     let text = fs::read_to_string(outbox).unwrap_or_default();
     let [shown, outlined] = outbox::files_of_first(&text);
@@ -309,7 +309,7 @@ fn report_contents(outbox: &Path) {
     }
 }
 
-/// Prints the path of the outbox. With --json, prints an event that the session is served from now on.
+/// Prints the path of the outbox. With --json, prints an event that the session is now served.
 fn print_outbox(context: &CliContext, turn: &Turn) {
     if output::wants_json() {
         let mut value = output::turn_json(context, turn);
@@ -345,9 +345,9 @@ fn announce(context: &CliContext, turn: &Turn, verb: &str) -> Result<()> {
     Ok(())
 }
 
-/// Without a sandbox, asks whether commands may run unconfined. Without a terminal or an answer, they may not.
+/// If there is no sandbox, asks whether commands may run unconfined. Without a terminal or an answer, they may not.
 fn may_run_unconfined(engine: &Engine) -> bool {
-    // The guest's owner decides about its commands.
+    // The owner of the guest decides about commands there.
     if engine.guest_label().is_some() {
         return false;
     }
@@ -379,7 +379,7 @@ fn newest_open(context: &CliContext, engine: &Engine) -> Result<Session> {
     Err(Error::no_open_session(&context.config.sessions, complete))
 }
 
-/// The task, and the file in which the person has just written it, if so.
+/// The task and, if the person has just written it in an editor, the file.
 fn read_task(context: &CliContext, arguments: &New) -> Result<(String, Option<NamedTempFile>)> {
     let mut written = None;
     let text = match (&arguments.task_file, arguments.task.as_slice()) {
@@ -405,7 +405,7 @@ fn read_task(context: &CliContext, arguments: &New) -> Result<(String, Option<Na
     Ok((text, written))
 }
 
-/// Keeps the file of a task whose session cannot begin, and adds its path to the error.
+/// If the session cannot begin, keeps the file of the task, and adds its path to the error.
 fn keep_task(error: Error, written: Option<&mut NamedTempFile>) -> Error {
     let Some(file) = written else { return error };
     file.disable_cleanup(true);
@@ -413,7 +413,7 @@ fn keep_task(error: Error, written: Option<&mut NamedTempFile>) -> Error {
     error.with_advice(&format!("your task is kept: `deaddrop new --task-file {file}` tries again"))
 }
 
-/// The files that the first outbox should show; None if it should show none.
+/// The files that the first outbox should show; None for no files.
 fn offer(context: &CliContext, arguments: &New) -> Result<Option<FilePatterns>> {
     for (flag, patterns) in [("include", &arguments.include), ("exclude", &arguments.exclude)] {
         for pattern in patterns {
@@ -427,7 +427,7 @@ fn offer(context: &CliContext, arguments: &New) -> Result<Option<FilePatterns>> 
     Ok((wants && !arguments.no_contents).then_some(FilePatterns { include, exclude }))
 }
 
-/// The first line of a task, shortened and visible.
+/// The first line of a task, shortened and with visible characters.
 pub(super) fn first_line(task: &str) -> String {
     match task.trim().split_once('\n') {
         Some((first, _)) => rows::cut_end(&format!("{} …", first.trim_end()), 71),

@@ -1,4 +1,4 @@
-//! `status`, `log`, `say` and `close`: lists sessions, shows their state and history, adds words for the model, ends
+//! `status`, `log`, `say` and `close`: list sessions, show their state and history, add messages for the model, and end
 //! sessions.
 
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ pub(super) struct Say {
 fn list(context: &CliContext) -> Result<ExitCode> {
     let store = SessionStore::new(&context.config.sessions);
     let (sessions, damaged) = store.list()?;
-    // Only runs that wait for somebody.
+    // Only runs that wait for a decision are listed.
     let runs: Vec<Session> =
         store.pending()?.into_iter().filter(|session| session.run.is_some()).collect();
     for session in runs.iter().chain(&sessions) {
@@ -128,7 +128,7 @@ pub(super) fn status(context: &CliContext, flag: &SessionFlag) -> Result<ExitCod
         output::prose("Last reply:");
         outcomes.iter().for_each(|outcome| output::prose(output::outcome(outcome)));
     }
-    // The words may have been added after the outbox was pasted.
+    // These messages may have been added after the outbox was pasted.
     session.words_added().iter().for_each(|words| row("Added", &first_line(words)));
     session.words_to_say().for_each(|words| row("To say", &first_line(words)));
     held_replies(context).into_iter().for_each(output::prose);
@@ -139,7 +139,7 @@ pub(super) fn status(context: &CliContext, flag: &SessionFlag) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line about the replies that are held, for any session; None if there are none.
+/// A line about the held replies of all sessions; None if there are none.
 fn held_replies(context: &CliContext) -> Option<String> {
     let replies = match inbox::held_replies(&context.config.inbox).len() {
         0 => return None,
@@ -155,7 +155,7 @@ fn held_replies(context: &CliContext) -> Option<String> {
 /// Whether a turn of the session was begun but not finished, and no process is working on it.
 fn is_interrupted(context: &CliContext, session: &Session) -> bool {
     let Config { sessions, .. } = &context.config;
-    // The process that holds the lock may be working on it.
+    // The process that holds the lock may be working on the turn.
     if Lock::is_held(&context.config) {
         return false;
     }
@@ -163,7 +163,7 @@ fn is_interrupted(context: &CliContext, session: &Session) -> bool {
     let Ok(contents) = journal::read(&bytes) else { return false };
     let history = History::read(&contents.payloads).unwrap_or_default();
     history.unfinished.is_some_and(|turn| {
-        // A committed turn counts as done.
+        // A committed turn counts as finished.
         turn.commit.is_none() && turn.begin.session.stem() == session.stem()
     })
 }
@@ -178,7 +178,7 @@ fn state(session: &Session) -> &'static str {
     }
 }
 
-/// The confinement of a session's commands, in one line.
+/// Describes the confinement of a session's commands in one line.
 fn describe_sandbox(context: &CliContext, session: &Session) -> String {
     if let Some(guest) = &context.config.guest {
         return format!("the sandbox of the guest '{}'; `deaddrop doctor` asks it", guest.label());
@@ -255,13 +255,13 @@ pub(super) fn log(context: &CliContext, flag: &SessionFlag) -> Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// The files and folders that a turn changed, one per line, or why they are unknown.
+/// The files and folders that a turn changed, one per line, or the reason why they are unknown.
 fn changed_files(turns: &TurnDiffs, sequence: u32) -> std::result::Result<Vec<String>, String> {
     let shown = turns.diff(TurnSpan::One(sequence)).map_err(|e| e.to_string())?;
     Ok(summary::change_lines(&shown.summary()))
 }
 
-/// A log entry for the turn that waits, with its outcomes so far.
+/// A log entry for a waiting turn, with its outcomes so far.
 fn waiting_entry(session: &Session) -> Option<LogEntry> {
     let pending = session.pending.as_ref()?;
     Some(LogEntry {
@@ -309,7 +309,7 @@ pub(super) fn close(context: &CliContext, arguments: &Close) -> Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says which outbox contains the person's words, and what the person has to do.
+/// Describes which outbox contains the person's message, and what the person must do.
 pub(super) fn words_message(context: &CliContext, Turn { session, outbox }: &Turn) -> String {
     match outbox {
         Some(_) => format!(
@@ -328,7 +328,7 @@ pub(super) fn words_message(context: &CliContext, Turn { session, outbox }: &Tur
     }
 }
 
-/// The named session, or the newest open one, or the newest. Says which it is if several are open.
+/// The named session, otherwise the newest open one, otherwise the newest. If several are open, prints which one it is.
 pub(super) fn named_or_newest(context: &CliContext, flag: &SessionFlag) -> Result<Session> {
     let store = SessionStore::new(&context.config.sessions);
     if let Some(id) = context.session_id(flag)? {
@@ -347,7 +347,7 @@ pub(super) fn named_or_newest(context: &CliContext, flag: &SessionFlag) -> Resul
     match (newest, damaged.into_iter().next()) {
         (Some(session), _) => Ok(session.clone()),
         (None, Some(error)) => Err(error),
-        // Without sessions, it is a run that waits for somebody.
+        // If there are no sessions, it is a run that waits for a decision.
         (None, None) => (store.pending()?.into_iter().next())
             .ok_or_else(|| Error::no_open_session(&context.config.sessions, None)),
     }

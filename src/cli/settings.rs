@@ -1,5 +1,5 @@
-//! `config`: shows the settings in force and their origins, changes them without losing comments, and records consent.
-//! Also works with invalid settings, so that they can be corrected.
+//! `config`: shows the current settings and their origins, changes them without losing comments, and records consent.
+//! It also works with invalid settings, so that they can be corrected.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -127,17 +127,17 @@ pub(super) fn settings(command: ConfigCommand, global: &Global) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Finds the project. Fails if its settings file is gone: a command would create another one in its place.
+/// Finds the project. Fails if its settings file is missing: otherwise a command would create a new one.
 fn find_project(named: Option<PathBuf>) -> Result<Location> {
     let place = Location::find(named)?;
-    // Invalid settings exist, and are reported when they are used.
+    // An invalid settings file is not missing. It is reported when it is used.
     if let Ok(config) = Config::load_untrusted(&place.project) {
         config.check_settings_file()?;
     }
     Ok(place)
 }
 
-/// The project whose settings file is meant; None for the person's own file.
+/// The project whose settings file is used; None for the person's own file.
 fn settings_project(own: bool, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
     if own { Ok(None) } else { canonical_project(named).map(Some) }
 }
@@ -156,7 +156,7 @@ fn current_consent(project: Option<&Path>) -> Option<Consent> {
     Config::load(project?, settings::Layer::default()).ok().map(|(_, consent)| consent)
 }
 
-/// Changes a setting, records it as consented to, and warns if a running deaddrop does not use it yet.
+/// Changes a setting and records consent to it. Warns if a running deaddrop does not use the change yet.
 fn change(
     project: Option<&Path>,
     key: &str,
@@ -191,7 +191,7 @@ fn show(settings: &[EffectiveSetting]) {
         let origin = if *source == Source::Default { "default" } else { origin };
         let waits = if *allowed { "" } else { ", needs consent" };
         let line = format!("{name:<width$} = {}  ({origin}{waits})", setting.toml());
-        // Somebody else may have written the value.
+        // The value may come from somebody else.
         output::prose(&*visible_line(&line));
         if output::is_verbose() && !about.is_empty() {
             output::prose(format!("{:width$}   {about}", ""));
@@ -210,7 +210,7 @@ fn to_json(setting: &EffectiveSetting) -> Value {
     })
 }
 
-/// A value for a script: one line, or one per item.
+/// A value for a script, on one line; a list has one line per item.
 fn plain_values(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
@@ -219,13 +219,13 @@ fn plain_values(value: &Value) -> Vec<String> {
     }
 }
 
-/// The only folder setting whose folder should already exist.
+/// The only folder setting whose folder should exist already.
 const WORKSPACE: &str = "workspace_dir";
 
 /// Checks the new value of a folder setting. Returns a warning if it is the workspace and does not exist.
 ///
 /// # Errors
-/// The folder is not a folder or cannot be made, or, without `force`, the workspace is far more than a project.
+/// The path is not a folder or cannot be created. Or the workspace is far more than a project, and `force` is not set.
 fn check_folder(
     project: Option<&Path>,
     key: &str,
@@ -236,7 +236,7 @@ fn check_folder(
     let (true, [word]) = (is_folder, words) else { return Ok(None) };
     let folder = match project {
         Some(project) => project.join(word),
-        // A relative path in the person's own file is a different folder in each project.
+        // A relative path in the person's own file means a different folder in each project.
         None if Path::new(word).is_absolute() => PathBuf::from(word),
         None => return Ok(None),
     };
@@ -261,7 +261,7 @@ fn check_folder(
     Ok(Some(warning).filter(|_| key == WORKSPACE))
 }
 
-/// Asks at a terminal whether the person consents, and refuses settings without consent.
+/// If settings need consent, asks for it at the terminal. Refuses settings without consent.
 ///
 /// # Errors
 /// There is no consent, or it cannot be recorded.
@@ -296,7 +296,7 @@ pub(super) fn require_consent(config: &Config, consent: &Consent) -> Result<()> 
     Ok(())
 }
 
-/// `config allow`: shows what needs consent, and records it.
+/// `config allow`: shows what needs consent, and records the consent.
 fn allow(project: &Path) -> Result<ExitCode> {
     let (config, consent) = Config::load(project, Layer::default())?;
     for weakening in consent.weakenings().iter().chain(consent.untrusted_data()) {
@@ -327,7 +327,7 @@ fn deny(project: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Records consent to the settings that the person has just set (`keys`). Warns if others in the file need consent.
+/// Records consent to the settings that the person has just set (`keys`). Warns if other settings in the file need it.
 ///
 /// # Errors
 /// The consent cannot be recorded.

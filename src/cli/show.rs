@@ -1,5 +1,5 @@
-//! `show`: prints an outbox or a part of it, copies it, opens it, or prints the path of its file. Also words messages about
-//! the clipboard.
+//! `show`: prints an outbox or a part of it, copies it, opens it, or prints the path of its file. Also contains
+//! messages about the clipboard.
 
 use std::process::ExitCode;
 
@@ -151,13 +151,13 @@ impl From<ClipboardFlags> for Clip {
 }
 
 impl ClipboardFlags {
-    /// The same as command line flags.
+    /// The given flags, as on the command line.
     pub(super) fn flags(self) -> Vec<&'static str> {
         let flags = [("--copy", self.copy), ("--clipboard", self.clipboard)];
         flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect()
     }
 
-    /// If wanted, copies the outbox of a session that this process does not serve.
+    /// If requested, copies the outbox of a session that this process does not serve.
     pub(super) fn copy_once(self, context: &CliContext, session: &Session) -> Result<()> {
         if Clip::from(self).copies && session.awaits_reply() {
             copy_outbox(context, session, session.sequence, None)?;
@@ -166,10 +166,10 @@ impl ClipboardFlags {
     }
 }
 
-/// Copies an outbox or a part of it to the clipboard, and says what to do next.
+/// Copies an outbox or a part of it to the clipboard, and prints what to do next.
 ///
-/// Uses the first backend that works: the desktop's clipboard (Wayland, X11), then the terminal's (OSC 52, also over SSH).
-/// Returns whether one worked.
+/// Uses the first backend that works: the desktop's clipboard (Wayland, X11), then the terminal's (OSC 52, also over
+/// SSH). Returns whether one worked.
 pub(super) fn copy_outbox(
     context: &CliContext,
     session: &Session,
@@ -222,7 +222,7 @@ pub(super) fn copy_outbox(
     match next {
         Some(next) => output::say(format!("Send it, then part {} of {of}: `{next}`", part + 1)),
         None => {
-            // A terminal's clipboard cannot be read, so the reply must be pasted.
+            // The terminal's clipboard cannot be read, so the reply must be pasted.
             let reads = copied.1.as_ref().is_ok_and(|(_, backend)| !backend.is_unconfirmed());
             let next = if reads { "`deaddrop next`" } else { "`deaddrop next -`" };
             output::say(format!("Paste it into the chat, copy the reply, then run {next}."));
@@ -231,7 +231,7 @@ pub(super) fn copy_outbox(
     Ok(copied.1.is_ok())
 }
 
-/// The JSON event that an outbox was copied, or why not.
+/// The JSON event that an outbox was copied, or could not be copied.
 pub(super) fn copied_json(context: &CliContext, copied: &CopyResult<OutboxForm>) -> Value {
     let (path, done) = copied;
     let form = done.as_ref().ok().map(|(form, _)| form);
@@ -248,7 +248,7 @@ pub(super) fn copied_json(context: &CliContext, copied: &CopyResult<OutboxForm>)
     })
 }
 
-/// The form of an outbox, and the number of tokens of both forms.
+/// Describes the form of an outbox, and the numbers of tokens of both forms.
 fn form_note(form: &OutboxForm) -> String {
     let tokens = tokens::rounded(form.tokens);
     let Some(other) = form.other.map(tokens::rounded) else { return format!(" ({tokens})") };
@@ -268,14 +268,14 @@ fn not_copied(why: &str) -> String {
     format!("no clipboard accepts it ({why})")
 }
 
-/// The message about an event of the clipboard while sessions are served. An error is a warning for the person.
+/// The message about a clipboard event while sessions are served. An error is a warning for the person.
 pub(super) fn clipboard_message(
     context: &CliContext,
     news: &ClipboardNews<'_>,
 ) -> std::result::Result<String, String> {
     match news {
         ClipboardNews::Copied((path, Ok((form, backend)))) => {
-            // With a single form, the number of tokens was reported already.
+            // If there is only one form, the number of tokens was already reported.
             let form_note = form.other.map(|_| form_note(form)).unwrap_or_default();
             Ok(on_clipboard(&format!("{}{form_note}", context.display(path)), *backend))
         }

@@ -1,4 +1,4 @@
-//! Summaries for a reader: marks of outcomes, ends of command outputs, and changes of a turn.
+//! Summaries for a reader: marks of outcomes, the end of command output, and the changes of a turn.
 
 use serde::Serialize;
 
@@ -10,18 +10,18 @@ use crate::session::{CountedNames, FileChange, Ignored, Reversal, TurnChanges};
 use crate::settings::Secrets;
 use crate::text::{count, first_of, indented, named, visible_line};
 
-/// How many lines of the last command's output are shown at the end of a session.
+/// The most lines of the last command's output that are shown at the end of a session.
 const LAST_LINES: usize = 10;
 
-/// The verdict on an outcome, for a reader. `--json` prints these words, so they must not change.
+/// The mark of an outcome for a reader. `--json` prints these words, so they must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum OutcomeMark {
-    /// It was done.
+    /// The operation was done.
     Done,
-    /// It was tried and failed, or could not be understood.
+    /// The operation failed, or could not be understood.
     Failed,
-    /// A policy, a person or deaddrop itself prevented it.
+    /// A policy, the person or deaddrop itself prevented the operation.
     Refused,
 }
 
@@ -39,7 +39,7 @@ impl OutcomeMark {
     }
 }
 
-/// The last line that a command wrote: on standard error, or otherwise on standard output.
+/// The last line that a command wrote to standard error or, if there is none, to standard output.
 pub(super) fn last_output_line(outcome: &Outcome) -> Option<String> {
     let Detail::Ran(Execution { output, .. }) = &outcome.detail else { return None };
     let mut captures = output.captures().into_iter().rev();
@@ -49,8 +49,8 @@ pub(super) fn last_output_line(outcome: &Outcome) -> Option<String> {
     })
 }
 
-/// The end of the last command's output, at most [`LAST_LINES`] lines, below a line that names the command. None if it
-/// wrote nothing. Secrets with a known form are withheld. Values from `.env` are not, because only the person sees this.
+/// The end of the last command's output (at most [`LAST_LINES`] lines), after a line with the command. None if there is
+/// no output. Secrets with a known format are withheld. Values from `.env` are shown, as only the person sees this.
 pub(super) fn last_output(outcomes: &[Outcome], secrets: &Secrets) -> Option<String> {
     let ran = outcomes.iter().rev().find_map(|outcome| match &outcome.detail {
         Detail::Ran(execution) => Some(execution),
@@ -72,7 +72,7 @@ pub(super) fn last_output(outcomes: &[Outcome], secrets: &Secrets) -> Option<Str
     Some(format!("This is {of} of {name}:\n{}", indented(&end.join("\n"))))
 }
 
-/// How many files are named.
+/// The most files that are named.
 const MAX_NAMES: usize = 8;
 
 /// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, followed by changed folders and by what cannot be undone.
@@ -96,21 +96,21 @@ fn list_several(of: &CountedNames) -> Option<String> {
     list(of.count, &of.named)
 }
 
-/// Some names of `all`; None if `all` is zero.
+/// The first of these names, and a hint if `all` is greater; None if `all` is 0.
 fn list(all: usize, named: &[String]) -> Option<String> {
     let hint = if all > named.len().min(MAX_NAMES) { " (`deaddrop diff --stat`)" } else { "" };
     (all > 0).then(|| first_of(named, MAX_NAMES, all) + hint)
 }
 
-/// What cannot be undone: files that are not kept, and lost ignored files.
+/// Describes what cannot be undone: files that are not stored, and lost ignored files.
 fn describe_lost(unrestorable: &CountedNames, ignored: Option<&Ignored>) -> Option<String> {
     let ignored = ignored.into_iter().flat_map(Ignored::describe_lost);
     let parts: Vec<String> = list_several(unrestorable).into_iter().chain(ignored).collect();
     (!parts.is_empty()).then(|| format!("cannot be undone: {}", parts.join(", ")))
 }
 
-/// Lines about what a turn of the log did to files that are not kept: what cannot be undone and, if the turn is an undo,
-/// the ignored files (`left`) that it did not touch.
+/// Lines about files that are not stored, for a turn in the log: what cannot be undone and, if the turn is an undo, the
+/// ignored files (`left`) that it did not change.
 pub(super) fn unkept_lines(entry: &LogEntry, left: Option<&Ignored>) -> Vec<String> {
     let none = CountedNames::default();
     let lost = describe_lost(&none, entry.ignored.as_ref());

@@ -56,7 +56,7 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
             continue;
         }
         let (patch, sizes) = match why_unkept(change) {
-            // A patch cannot express it.
+            // A patch cannot express this change.
             Some(why) => (format!("# {}: {why}\n", change.shown()).into_bytes(), String::new()),
             None => {
                 let side = |what: Option<&TreeEntry>| -> Result<Option<Side>> {
@@ -114,7 +114,7 @@ pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Why the change cannot be shown, if so.
+/// Why a change cannot be shown; None if it can.
 fn why_unkept(change: &TreeChange) -> Option<String> {
     [&change.before, &change.after].into_iter().flatten().find_map(|what| match what {
         TreeEntry::NotStored { reason, .. } => {
@@ -124,7 +124,7 @@ fn why_unkept(change: &TreeChange) -> Option<String> {
     })
 }
 
-/// Comment lines with what a patch cannot express: kinds and modes of entries.
+/// Comment lines with facts that a patch cannot express: kinds and modes of entries.
 fn comments(change: &TreeChange) -> String {
     let path = change.shown();
     let mixed = if change.mixed {

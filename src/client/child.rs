@@ -1,4 +1,4 @@
-//! A program that was started for a connection, in a process group of its own.
+//! A program that was started for a connection, in its own process group.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -12,25 +12,25 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use super::SLICE;
 
-/// How much is kept of the end of what a program writes on standard error, in bytes.
+/// How many bytes are kept of the end of a program's standard error.
 const KEPT: usize = 500;
-/// How long a program has to end once its standard input is closed.
+/// How long a program may take to end after its standard input is closed.
 pub(super) const LEAVE: Duration = Duration::from_secs(1);
 
-/// A program. Dropped, it is ended with all of its group, unless it ends by itself within [`LEAVE`].
+/// A program. On drop it gets [`LEAVE`] to end by itself; then its whole process group is killed.
 pub(super) struct Child {
     process: process::Child,
-    /// Its standard error; None when it is closed.
+    /// Its standard error; None once it is closed.
     pub(super) stderr: Option<File>,
-    /// The last that it wrote there.
+    /// The end of what it wrote there.
     said: Vec<u8>,
 }
 
 impl Child {
-    /// Takes the pipes of a program: returns those to write to and to read from.
+    /// Takes the pipes of a program. Returns the pipe to write to and the pipe to read from.
     pub(super) fn new(mut process: process::Child) -> io::Result<(Self, OwnedFd, OwnedFd)> {
         let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
-        // From here on it is ended whatever happens.
+        // From here on, dropping `program` ends the process, even after an error.
         let mut program = Self { process, stderr: None, said: Vec::new() };
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(io::Error::other("it has no pipes"));
@@ -40,7 +40,7 @@ impl Child {
         Ok((program, stdin.into(), stdout.into()))
     }
 
-    /// Reads some of what it has written on standard error, and keeps the end of that. False if nothing was there.
+    /// Reads some of its standard error, and keeps the end. Returns false if there was nothing to read.
     pub(super) fn listen(&mut self) -> bool {
         let Some(stderr) = &self.stderr else { return false };
         let mut chunk = [0; 8 * KEPT];
@@ -54,12 +54,12 @@ impl Child {
         read.is_ok_and(|length| length > 0)
     }
 
-    /// The last that it wrote on standard error.
+    /// The end of what it wrote on standard error.
     pub(super) fn said(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.said)
     }
 
-    /// Waits until it has ended, and with `all` until it has said all: how, in words. It is not reaped.
+    /// Waits until it has ended, and with `all`, until its standard error is closed. Returns how it ended, in words.
     pub(super) fn wait(&mut self, patience: Duration, all: bool) -> Option<String> {
         let until = Instant::now() + patience;
         loop {
@@ -77,7 +77,7 @@ impl Child {
 
     fn ending(&self) -> Option<String> {
         let pid = WaitId::Pid(Pid::from_child(&self.process));
-        // It stays, so that its number is not given away before its group was ended.
+        // The process is not reaped, so that its ID is not reused before its group is killed.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(pid, options).ok()??;
         match (status.exit_status(), status.terminating_signal()) {
@@ -95,9 +95,9 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         self.wait(LEAVE, false);
-        // Not reaped yet, it holds the number of its group.
+        // The process is not reaped yet, so the ID of its group is not reused.
         let _ = kill_process_group(Pid::from_child(&self.process), Signal::KILL);
-        // It may have left its group, and would be waited for without end.
+        // The process may have left its group. Without this, the wait could last forever.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

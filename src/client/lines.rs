@@ -1,4 +1,4 @@
-//! Lines that come over a connection, read without waiting.
+//! Lines received over a connection, which is read without waiting.
 
 use std::fs::File;
 use std::io;
@@ -8,28 +8,28 @@ use memchr::{memchr, memrchr};
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 
-/// How much is read at once at least, in bytes, if it is there.
+/// The minimum room for one read, in bytes.
 pub(crate) const CHUNK: usize = 64 << 10;
 
-/// What was received: lines, and the beginning of the next one.
+/// Received bytes: complete lines, and the beginning of the next line.
 #[derive(Default)]
 pub(crate) struct LineBuffer {
     bytes: Vec<u8>,
-    /// Where the lines begin that were not taken.
+    /// The start of the lines that were not taken yet.
     start: usize,
-    /// Where the last complete line ends.
+    /// The end of the last complete line.
     complete: usize,
-    /// Whether nothing more comes.
+    /// Whether the input has ended.
     pub(crate) has_ended: bool,
 }
 
 impl LineBuffer {
-    /// Reads some of what is there. Returns the lines that were completed by it.
+    /// Reads some of the available bytes. Returns the lines that they complete.
     ///
     /// # Errors
     /// The connection broke.
     pub(crate) fn read(&mut self, from: &File) -> io::Result<&[u8]> {
-        // What was taken is forgotten once it is half of all, or nothing but the beginning of a line follows.
+        // Drop the taken bytes once they are half of the buffer, or if only an incomplete line follows.
         if self.start * 2 >= self.bytes.len() || self.start == self.complete {
             self.bytes.drain(..self.start);
             self.bytes.shrink_to(4 * CHUNK.max(self.bytes.len()));
@@ -51,7 +51,7 @@ impl LineBuffer {
         Ok(&self.bytes[before..self.complete])
     }
 
-    /// Takes the next complete line, without its end.
+    /// Takes the next complete line, without its line end.
     pub(crate) fn take_line(&mut self) -> Option<Vec<u8>> {
         self.has_line().then(|| {
             let mut line = self.take(self.first_length() + 1);
@@ -60,12 +60,12 @@ impl LineBuffer {
         })
     }
 
-    /// Takes what follows the last complete line.
+    /// Takes all remaining bytes, which are an incomplete line if no complete one is left.
     pub(crate) fn take_rest(&mut self) -> Vec<u8> {
         self.take(self.length())
     }
 
-    /// Takes the first bytes. A long line is not copied, and its memory is given back.
+    /// Takes the first `length` bytes. A long line is moved out instead of copied, so the buffer releases its memory.
     fn take(&mut self, length: usize) -> Vec<u8> {
         if self.start > 0 || length < self.bytes.len() / 2 {
             let start = self.start;
@@ -78,25 +78,25 @@ impl LineBuffer {
         replace(&mut self.bytes, rest)
     }
 
-    /// Forgets what has come of the first line, unless it is complete.
+    /// Drops what was received of the first line, unless the line is complete.
     pub(crate) fn drop_first(&mut self) {
         if !self.has_line() {
             self.bytes.truncate(self.start);
         }
     }
 
-    /// Whether a complete line was not taken.
+    /// Whether there is a complete line that was not taken yet.
     pub(crate) fn has_line(&self) -> bool {
         self.start < self.complete
     }
 
-    /// The length of the first line that was not taken, as far as it has come.
+    /// The length of the first line that was not taken yet, as far as it was received.
     pub(crate) fn first_length(&self) -> usize {
         let waiting = &self.bytes[self.start..];
         memchr(b'\n', &waiting[..self.complete - self.start]).unwrap_or(waiting.len())
     }
 
-    /// How many bytes were not taken.
+    /// The number of bytes that were not taken yet.
     pub(crate) fn length(&self) -> usize {
         self.bytes.len() - self.start
     }

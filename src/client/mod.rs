@@ -1,8 +1,8 @@
-//! The other end of JSON-RPC (bouvet-jsonrpc): asks a server elsewhere, and reads its answers.
+//! A JSON-RPC client (bouvet-jsonrpc): sends requests to a server elsewhere, and reads its answers.
 //!
-//! The server is a program that speaks on its standard input and output, as `deaddrop rpc` does here or
-//! behind `ssh`, or whoever listens on a Unix socket, as a microVM's host does for the server within.
-//! Every wait has an end; nothing is asked twice by itself.
+//! The server is a program that talks on its standard input and output, such as `deaddrop rpc` here or behind
+//! `ssh`. Or it listens on a Unix socket, as the host of a microVM does for the agent inside.
+//! Every wait has a time limit, and no request is repeated automatically.
 //!
 //! # Examples
 //! ```no_run
@@ -45,36 +45,36 @@ use crate::text::{count, indented, named, visible, visible_line};
 use child::Child;
 use lines::LineBuffer;
 
-/// No answer is longer, in bytes, without its end.
+/// The maximum length of an answer in bytes, without its line end.
 pub const ANSWER_LIMIT: usize = 128 << 20;
-/// No answer holds more values, each of which takes more memory than its text: a listing of two million files has as
-/// many. What could begin a value within a text counts, too.
+/// The maximum number of values in an answer. A listing of two million files has this many. Each value takes more
+/// memory than its text. Characters inside strings that could begin a value count, too.
 pub const VALUES_LIMIT: usize = 8 << 20;
-/// So many lines that are no JSON may come before the first answer: what a login says.
+/// How many lines that are not JSON may precede the first answer, such as messages of a login.
 pub const CHATTER_LIMIT: usize = 20;
 
-/// No wait is longer, so that its end is a time that can be told.
+/// The maximum wait, so that the time when it ends can be computed.
 const LONGEST: Duration = Duration::from_hours(365 * 24);
-/// So much is quoted of what is wrong with a line, and of the line, in characters.
+/// The maximum lengths, in characters, of a description of a faulty line and of the quoted line.
 const WHY_LENGTH: usize = 500;
 const QUOTED_LENGTH: usize = 120;
-/// How long the end of something that is over is waited for.
+/// How long to wait for an answer after a failed write, and for a program to end after a failure.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long an answer is waited for that was asked to come sooner.
+/// How long to wait for an answer after the server was asked to send it sooner.
 const SOONER: Duration = Duration::from_secs(30);
-/// How a deaddrop ends that finds another one where it would work, in the words for the end of a program.
+/// How a deaddrop ends if another one is already at work there, as `Child::wait` reports it.
 const HELD: &str = "exit code 4";
-/// How often it is asked what else is to be sent, and whether a program has ended.
+/// How often to check for another line to send, and whether a program has ended.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// The other side cannot be reached, is gone, does not answer, or does not speak the protocol.
+/// The server cannot be reached, is gone, does not answer, or does not speak the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Gone {
-    /// Who it was and what happened, for a person; with how a program ended and the last that it wrote
-    /// on standard error.
+    /// Which server it was and what happened, for a person. For a program this includes how it ended and the end of
+    /// its standard error.
     pub reason: String,
-    /// Whether it was a deaddrop that ended since another one works where it would have.
+    /// Whether the program was a deaddrop that ended because another one was already at work there.
     pub held: bool,
 }
 
@@ -84,25 +84,25 @@ impl Gone {
     }
 }
 
-/// A connection to a server, with one request at a time. Nothing is read or written but during a call. Dropping it ends
-/// the program that was started for it, with its process group: at once, or after a second where it does not end by
-/// itself.
+/// A connection to a server, with one request at a time. Data is read and written only during a call. Dropping the
+/// client ends the program that was started for it, with its process group. A program that does not end by itself is
+/// killed after a second.
 pub struct Client {
-    /// As it is named in errors.
+    /// The server's name in errors.
     name: String,
-    /// None when nothing more can be written, or read. They are closed before the program is waited for.
+    /// None when nothing more can be written, or read. Both are closed before waiting for the program.
     to: Option<File>,
     from: Option<File>,
-    /// The line that is being written, and how much of it is.
+    /// The line that is being written, and how many of its bytes are written.
     unsent: Vec<u8>,
     sent: usize,
     incoming: LineBuffer,
     program: Option<Child>,
-    /// Why every further call fails: there was no answer to one.
+    /// Why every further call fails, once a call got no answer.
     over: Option<String>,
-    /// The last id that was used.
+    /// The ID of the last request.
     last: u64,
-    /// Whether there was an answer yet, and the lines that came before it.
+    /// Whether an answer has arrived, and the lines before the first answer.
     answered: bool,
     chatter: Vec<String>,
 }
@@ -126,12 +126,12 @@ impl Client {
         })
     }
 
-    /// Starts a program that speaks on its standard input and output, such as
-    /// `ssh build-box deaddrop rpc`. It gets the environment of this process, and is taken from
-    /// where `programs` may be.
+    /// Starts a program that talks on its standard input and output, such as
+    /// `ssh build-box deaddrop rpc`. It gets the environment of this process. `programs` says where it
+    /// may be found.
     ///
     /// # Errors
-    /// It cannot be started. That it then does not speak is told by the first call.
+    /// The program cannot be started. If it does not speak the protocol, only the first call fails.
     pub fn spawn(command: &[String], programs: &Programs) -> Result<Self, Gone> {
         let name = named(&command.join(" "));
         let gone = |e: io::Error| {
@@ -144,7 +144,7 @@ impl Client {
         let mut command = programs.user_command(program).map_err(gone)?;
         command.args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A Ctrl-C at the terminal is for deaddrop alone.
+        // Ctrl-C at the terminal must reach only deaddrop.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let started = command.spawn().and_then(Child::new);
         let client = started.and_then(|(program, stdin, stdout)| {
@@ -153,11 +153,11 @@ impl Client {
         client.map_err(gone)
     }
 
-    /// Connects to a Unix socket. With a port it first asks to be connected with that one, as a host
-    /// does that reaches a microVM's agent: `CONNECT 52`, answered by `OK` and a number.
+    /// Connects to a Unix socket. With a port, first asks to be connected to that port, as a host does to
+    /// reach the agent in a microVM: `CONNECT 52`, answered by `OK` and a number.
     ///
     /// # Errors
-    /// Nobody listens there, or nothing of that kind is answered within `patience`.
+    /// Nobody listens there, or the expected answer does not arrive within `patience`.
     pub fn connect(socket: &Path, port: Option<u32>, patience: Duration) -> Result<Self, Gone> {
         let name = format!("the agent at {}", visible_line(&socket.to_string_lossy()));
         let refused = |e: io::Error| {
@@ -185,7 +185,7 @@ impl Client {
         })
     }
 
-    /// Whether somebody is there.
+    /// Checks that the server answers.
     ///
     /// # Errors
     /// See [`Client::call`].
@@ -193,11 +193,11 @@ impl Client {
         self.call("ping", &serde_json::json!({}), patience)
     }
 
-    /// Asks, and waits for the answer at most so long, the time for writing included.
+    /// Sends a request and waits for the answer, at most for `patience`, including the time for writing.
     ///
     /// # Errors
-    /// There is no answer, or what came is none: then every further call fails, too. Within it: what the
-    /// other side says it cannot do.
+    /// There is no answer, or it is invalid. Then every further call fails, too. The inner error is the
+    /// server's: it could not carry out the request.
     pub fn call<T: DeserializeOwned>(
         &mut self,
         method: &str,
@@ -207,9 +207,9 @@ impl Client {
         self.call_while(method, params, patience, None)
     }
 
-    /// As [`Client::call`]. While it waits, `meanwhile`, if it is given, is asked every 20 ms for a line to send: a
-    /// notification that makes the answer come sooner (see [`crate::protocol::jsonrpc::request`]). It is not sent while
-    /// another line is. From the first on it is waited for 30 s at most.
+    /// Like [`Client::call`]. During the wait, `meanwhile` is called every 20 ms and may return a line to send: a
+    /// notification that makes the answer come sooner (see [`crate::protocol::jsonrpc::request`]). The line is dropped
+    /// while another one is being written. After the first such line, the wait lasts at most 30 s.
     pub fn call_while<T: DeserializeOwned>(
         &mut self,
         method: &str,
@@ -224,7 +224,7 @@ impl Client {
         }
     }
 
-    /// Sends a line, and waits for one that is accepted. What is not, and why, ends the connection.
+    /// Sends a line, and waits until `accept` returns an answer for a received line. Its error ends the connection.
     fn exchange<T>(
         &mut self,
         method: &str,
@@ -247,7 +247,7 @@ impl Client {
                 self.send(format!("{}\n", line.trim_end()));
             }
             if let Err(e) = self.write() {
-                // It may have answered before it stopped reading.
+                // The server may have answered before it stopped reading.
                 until = until.min(Instant::now() + GRACE);
                 (self.to, self.unsent, unwritten) = (None, Vec::new(), Some(e));
             }
@@ -281,7 +281,7 @@ impl Client {
         }
     }
 
-    /// Has a line written. False if the one before was not read, or nothing more can be written.
+    /// Starts to write a line. Returns false if the previous line is not written yet, or nothing more can be written.
     fn send(&mut self, line: String) -> bool {
         let can_send = self.to.is_some() && self.unsent.is_empty();
         if can_send {
@@ -290,7 +290,7 @@ impl Client {
         can_send
     }
 
-    /// Writes as much of the line as is taken.
+    /// Writes as much of the line as the connection accepts.
     fn write(&mut self) -> io::Result<()> {
         while let Some(to) = self.to.as_ref().filter(|_| !self.unsent.is_empty()) {
             match rustix::io::write(to, &self.unsent[self.sent..]) {
@@ -306,14 +306,14 @@ impl Client {
         Ok(())
     }
 
-    /// Waits until something can be read, which it is, or written.
+    /// Waits until something can be read or written, and reads what is there.
     fn read(&mut self, patience: Duration) -> io::Result<()> {
         let to = self.to.as_ref().filter(|_| !self.unsent.is_empty());
         let stderr = self.program.as_ref().and_then(|program| program.stderr.as_ref());
         let read = self.from.iter().chain(stderr).map(|file| PollFd::new(file, PollFlags::IN));
         let written = to.into_iter().map(|file| PollFd::new(file, PollFlags::OUT));
         let mut files: Vec<PollFd> = read.chain(written).collect();
-        // What fails is seen by whoever reads or writes.
+        // The next read or write reports an error.
         let _ = poll(&mut files, Timespec::try_from(patience).ok().as_ref());
         if let Some(program) = &mut self.program {
             program.listen();
@@ -321,7 +321,7 @@ impl Client {
         self.from.as_ref().map_or(Ok(()), |from| self.incoming.read(from).map(drop))
     }
 
-    /// What a line is: the answer to the last request, or nothing of interest; or why it is neither.
+    /// Judges a received line: the answer to the last request, or None if it is ignored. The error says what is wrong.
     fn judge<T: DeserializeOwned>(
         &mut self,
         line: &[u8],
@@ -347,10 +347,10 @@ impl Client {
         Ok(Some(answer))
     }
 
-    /// The connection is of no more use, to this and every further call: why, for a person, with what a program left
-    /// behind.
+    /// Ends the connection, so that every further call fails. Returns the reason for a person, with how a program ended
+    /// and what it wrote.
     fn end(&mut self, what: &str) -> Gone {
-        // So that it ends if it has not.
+        // Closing the pipes makes the program end.
         (self.to, self.from) = (None, None);
         let mut reason = format!("{} {}", self.name, what.trim_end());
         let ended = self.program.as_mut().and_then(|program| program.wait(GRACE, true));
@@ -372,7 +372,7 @@ impl Client {
     }
 }
 
-/// A connection to a socket. It times out if too many others wait to be let in until then.
+/// Connects to a Unix socket. Times out at `until` if too many other clients are waiting to be accepted.
 pub(crate) fn connected(path: &Path, until: Instant) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -388,8 +388,8 @@ pub(crate) fn connected(path: &Path, until: Instant) -> io::Result<OwnedFd> {
     }
 }
 
-/// The line of a request, or why there is none. JSON that is handed through may stand on many lines; within
-/// strings there are no line ends.
+/// Formats a request as a line. Raw JSON in the parameters may span several lines, so line ends become spaces;
+/// JSON strings contain none.
 fn line(id: u64, method: &str, params: &impl Serialize) -> Result<String, String> {
     let fail = |e| format!("the parameters of '{method}' make no JSON: {e}");
     let params = serde_json::to_string(params).map_err(fail)?.replace('\n', " ");
@@ -397,19 +397,19 @@ fn line(id: u64, method: &str, params: &impl Serialize) -> Result<String, String
     Ok(request(Some(id), method, &params))
 }
 
-/// Whether a line is an object of JSON, as every answer is.
+/// Whether a line is a JSON object, as every answer is.
 fn is_object(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 
-/// Whether a line may hold more than so many values, each of which takes many times the room of its text.
+/// Whether a line may contain more than `limit` values, each of which takes much more memory than its text.
 fn is_crowded(line: &[u8], limit: usize) -> bool {
     line.len() > limit && memchr3_iter(b',', b'[', b'{', line).nth(limit).is_some()
 }
 
-/// The beginning of a line, to be read by a person.
+/// The beginning of a line, for a person.
 fn quoted(line: &[u8]) -> String {
-    // A character has four bytes at most.
+    // A character has at most four bytes.
     let cut = &line[..line.len().min(4 * (QUOTED_LENGTH + 1))];
     let text = String::from_utf8_lossy(cut);
     let text = text.trim_end();
@@ -419,7 +419,7 @@ fn quoted(line: &[u8]) -> String {
     }
 }
 
-/// What is wrong with a line, which may quote the line itself: in one line of bounded length.
+/// Shortens the description of a faulty line, which may quote the line, to one line of limited length.
 fn brief(why: &str) -> String {
     match why.char_indices().nth(WHY_LENGTH) {
         None => visible_line(why).into_owned(),

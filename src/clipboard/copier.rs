@@ -1,4 +1,4 @@
-//! Copies texts in a thread, so that nobody waits for a clipboard.
+//! Copies texts in a thread, so that the caller need not wait for the clipboard.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 use super::{ClipboardBackend, ClipboardSetup};
 use crate::program::Programs;
 
-/// A text to copy, or why there is none.
+/// A text to copy, or the reason why there is none.
 type CopyRequest<T> = Result<(String, T), String>;
 
-/// The file of a text, and the backend that copied it, or why it was not copied.
+/// The file of a text, and either the backend that copied the text or the reason why it was not copied.
 pub type CopyResult<T> = (PathBuf, Result<(T, ClipboardBackend), String>);
 
-/// Copies texts one after the other. `T` is data that is returned with each result.
+/// Copies texts one after another. The data of type `T` is returned with each result.
 pub struct Copier<T> {
     requests: Sender<(PathBuf, CopyRequest<T>)>,
     results: Receiver<CopyResult<T>>,
 }
 
 impl<T: Send + 'static> Copier<T> {
-    /// Starts the thread, which calls `wake` after each copy. None if there can be no thread.
+    /// Starts the thread. It calls `wake` after each copy. None if the thread cannot be started.
     pub fn start(programs: Programs, wake: impl Fn() + Send + 'static) -> Option<Self> {
         let (requests, received) = mpsc::channel::<(PathBuf, CopyRequest<T>)>();
         let (sender, results) = mpsc::channel();
@@ -39,18 +39,18 @@ impl<T: Send + 'static> Copier<T> {
         Some(Self { requests, results })
     }
 
-    /// Copies a text soon. An error is passed on as the result.
+    /// Queues a text to copy. An error is passed on as the result.
     pub fn copy(&self, path: PathBuf, text: CopyRequest<T>) {
         // The thread lives as long as this value.
         let _ = self.requests.send((path, text));
     }
 
-    /// The next result, if there is one.
+    /// The next result, if any.
     pub fn try_next(&self) -> Option<CopyResult<T>> {
         self.results.try_recv().ok()
     }
 
-    /// Waits for the remaining results, but not longer than `patience`.
+    /// Waits for the remaining results, but at most for `patience`.
     pub fn finish(self, patience: Duration) -> Vec<CopyResult<T>> {
         drop(self.requests);
         let deadline = Instant::now() + patience;

@@ -1,4 +1,4 @@
-//! The clipboard through arboard. This runs in a helper, whose parent enforces the deadlines.
+//! The clipboard through arboard. This code runs in a helper process; its parent enforces the deadlines.
 
 use std::io;
 use std::ops::Range;
@@ -13,27 +13,27 @@ use super::report::{HelperError, HelperReport};
 
 const UNREACHED: &str =
     "its display cannot be reached, or does not let programs without a window use the clipboard";
-/// How long a copied text may take to appear.
+/// The most time until a copied text appears on the clipboard.
 const SETTLES: Duration = Duration::from_secs(3);
-/// On a busy X11 machine, arboard gives up on a long text between two of its parts, and reports an empty clipboard after
-/// a time in this range. A clipboard that is empty is reported at once, and one that does not answer after seconds.
+/// On a busy X11 machine, arboard may give up between two parts of a long text and report an empty clipboard, after a
+/// time in this range. It reports a really empty clipboard at once, and a clipboard that does not answer after seconds.
 const PARTS: Range<Duration> = Duration::from_millis(10)..Duration::from_secs(3);
-/// How often to read a text on which arboard may have given up.
+/// How often a text is read if arboard may have given up.
 const READS: usize = 10;
-/// How often to check whether the display still exists.
+/// How often the helper checks whether the display still exists.
 const LOOKS: Duration = Duration::from_secs(2);
 
 /// A connection to the clipboard.
 pub(super) struct Display(Clipboard);
 
 impl Display {
-    /// Connects to it.
+    /// Connects to the clipboard.
     pub(super) fn open() -> Result<Self, HelperError> {
-        // Whatever the reason, arboard reports that no X server answers, because it tries that last.
+        // arboard reports every failure as an X server that does not answer, because it tries X11 last.
         Clipboard::new().map(Self).map_err(|_| HelperError::Other(UNREACHED.to_owned()))
     }
 
-    /// Reads it.
+    /// Reads the clipboard.
     pub(super) fn read(&mut self) -> HelperReport {
         let whole = (1..READS).find_map(|_| self.unless_given_up());
         match whole.unwrap_or_else(|| self.0.get_text()) {
@@ -44,7 +44,7 @@ impl Display {
         }
     }
 
-    /// Reads once; None if arboard may have given up in the middle of a text.
+    /// Reads the clipboard once; None if arboard may have given up in the middle of a text.
     fn unless_given_up(&mut self) -> Option<Result<String, Error>> {
         let begun = Instant::now();
         let found = self.0.get_text();
@@ -52,8 +52,8 @@ impl Display {
         (!is_none || !PARTS.contains(&begun.elapsed())).then_some(found)
     }
 
-    /// Copies a text, calls `ready` when it can be read back, and returns when another program owns the clipboard or the
-    /// display is gone.
+    /// Copies a text, and calls `ready` when the text can be read back. Returns when another program owns the
+    /// clipboard, or when the display is gone.
     pub(super) fn hold(
         mut self,
         text: &str,
@@ -82,7 +82,7 @@ impl Display {
         }
     }
 
-    /// Whether the display still answers. Asks for HTML, which the text that this process holds does not have.
+    /// Whether the display still answers. Requests HTML, which the text of this process does not have.
     fn is_there(&mut self) -> bool {
         matches!(self.0.get().html(), Ok(_) | Err(Error::ContentNotAvailable))
     }

@@ -1,4 +1,4 @@
-//! The clipboard backends that this process can use.
+//! Determines the clipboard backends that this process can use.
 
 use std::ffi::OsString;
 
@@ -6,12 +6,12 @@ use super::{ClipboardBackend, terminal};
 use crate::program::Programs;
 use crate::terminal::Stream;
 
-/// The variables that are needed to reach a display. Helpers get no others: commands of a reply may be able to inspect a
-/// helper, and the environment may contain secrets.
+/// The variables for reaching a display. A helper gets no other variables: commands of a reply may be able to inspect
+/// it, and the environment may contain secrets.
 const VARIABLES: [&str; 5] =
     ["HOME", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR"];
 
-/// What determines the backends of this process.
+/// The facts that determine the backends of this process.
 #[derive(Debug, Clone)]
 pub struct ClipboardSetup {
     variables: Vec<(&'static str, OsString)>,
@@ -27,7 +27,7 @@ impl ClipboardSetup {
         let is_terminal = Stream::Out.is_terminal() || Stream::Err.is_terminal();
         let variables = VARIABLES.into_iter().filter_map(|name| {
             let value = variable(name)?;
-            // Make it absolute: a helper changes its working directory.
+            // A helper changes its working directory, so the path must be absolute.
             let is_relative = name == "XAUTHORITY";
             let absolute = is_relative.then(|| std::path::absolute(&value).ok()).flatten();
             Some((name, absolute.map_or(value, OsString::from)))
@@ -39,7 +39,7 @@ impl ClipboardSetup {
         }
     }
 
-    /// The backends that need a helper, in the order in which they are tried.
+    /// The backends that need a helper, in the order of use.
     pub fn backends(&self) -> Vec<ClipboardBackend> {
         if cfg!(target_os = "macos") {
             return vec![ClipboardBackend::System];
@@ -50,7 +50,7 @@ impl ClipboardSetup {
         backends.into_iter().filter(|(_, name)| is_set(*name)).map(|(backend, _)| backend).collect()
     }
 
-    /// The terminal's backend, which is tried if no helper can copy a text.
+    /// The terminal's backend. It is used if no helper can copy a text.
     ///
     /// # Errors
     /// There is no terminal, or it has no clipboard.
@@ -58,7 +58,7 @@ impl ClipboardSetup {
         self.terminal.as_ref().copied().map_err(|why| &**why)
     }
 
-    /// The variables for a helper of this backend: of two displays, only the one that it should use.
+    /// The variables for a helper of this backend. If there are two displays, it gets only the one that it must use.
     pub(super) fn variables(
         &self,
         backend: ClipboardBackend,

@@ -1,4 +1,4 @@
-//! The helper process. It isolates itself, then does what its verb says:
+//! The helper process. It isolates itself, then acts according to its verb:
 //!
 //! ```text
 //! hold   copies its standard input to the clipboard, reports, and stays until another program copies
@@ -20,12 +20,12 @@ use super::display::Display;
 use super::report::{self, HelperError};
 use crate::protocol::ParsedReply;
 
-/// The first argument of a helper; not the name of any command.
+/// The first argument of a helper. No command has this name.
 pub(super) const MARK: &str = "__clipboard";
 
-/// How often a watching helper reads. A person takes longer to switch windows.
+/// How often a watching helper reads the clipboard. A person takes longer to switch windows.
 const INTERVAL: Duration = Duration::from_millis(400);
-/// How much memory a helper may use: the length of the clipboard is unknown before it is read.
+/// The most memory of a helper, in bytes. The length of a clipboard text is unknown before it is read.
 #[cfg(target_os = "linux")]
 const MEMORY: u64 = 1 << 30;
 
@@ -49,8 +49,8 @@ pub fn dispatch() {
     std::process::exit(0)
 }
 
-/// Gives up the parent's other descriptors, terminal and working directory. What this process reads stays private: other
-/// processes of the user cannot inspect it, and no core dump is written.
+/// Closes the parent's other descriptors, and leaves its terminal and working directory. The data that this process
+/// reads stays private: other processes of the user cannot inspect it, and no core dump is written.
 fn isolate() -> io::Result<()> {
     close_descriptors();
     crate::runner::sandbox::close_to_commands();
@@ -58,14 +58,14 @@ fn isolate() -> io::Result<()> {
     setrlimit(Resource::Core, limit(0))?;
     #[cfg(target_os = "linux")]
     setrlimit(Resource::As, limit(MEMORY))?;
-    // Fails if it is the leader of a session already.
+    // This fails if the process already leads a session.
     let _ = setsid();
     Ok(chdir("/")?)
 }
 
 /// Closes all descriptors except the three standard ones.
 fn close_descriptors() {
-    // SAFETY: system calls on integers. Nothing in this process has opened anything yet.
+    // SAFETY: system calls on integers. This process has not opened any descriptor yet.
     #[cfg(target_os = "linux")]
     unsafe {
         libc::syscall(libc::SYS_close_range, 3, libc::c_int::MAX, 0);
@@ -100,15 +100,15 @@ fn read() -> Result<(), HelperError> {
     Ok(report::send(&Display::open()?.read())?)
 }
 
-/// Reports after each reading, with the text if it is new and names the outbox that it answers. Other texts are
-/// discarded.
+/// Reports after each reading. The report contains the text if it is new and names the outbox that it answers. Other
+/// texts are discarded.
 fn watch() -> Result<(), HelperError> {
     end_with_parent()?;
     let mut display = Display::open()?;
     let mut last = None;
     loop {
         let text = match display.read() {
-            // It is not a reply.
+            // Such a text cannot be a reply.
             Err(HelperError::TooLong | HelperError::NotUtf8) => None,
             found => found?,
         };
@@ -123,7 +123,7 @@ fn watch() -> Result<(), HelperError> {
     }
 }
 
-/// Waits until something can be read or the other end is closed. Returns false after `wait`.
+/// Waits until there is input or the other end is closed. Returns false after `wait`.
 fn is_readable(input: impl AsFd, wait: Duration) -> bool {
     let wait = Timespec::try_from(wait).ok();
     let mut polled = [PollFd::new(&input, PollFlags::IN)];

@@ -1,7 +1,7 @@
-//! The clipboard: copies texts so that they outlive this process, reads, and watches for replies.
+//! The clipboard: copies texts that stay available after this process ends, reads texts, and watches for replies.
 //!
-//! Only a helper process talks to a display: this program, started without its parent's descriptors, with few environment
-//! variables and with a deadline. A clipboard that hangs or fails costs a wait and nothing more.
+//! Only a helper process accesses a display. It is this program, started without its parent's descriptors, with few
+//! environment variables and a deadline. If a clipboard hangs or fails, the only cost is the wait.
 //!
 //! ```text
 //! environment  which backends exist         terminal  OSC 52, through tmux if it runs
@@ -10,7 +10,7 @@
 //! copier       copies in a thread           watcher   receives from a watching helper in a thread
 //! ```
 //!
-//! Texts from the clipboard are passed to the caller only.
+//! Texts from the clipboard are passed only to the caller.
 
 mod copier;
 mod display;
@@ -34,7 +34,7 @@ use spawn::{HelperProcess, READING};
 /// The longest text that is copied or read, in bytes.
 pub const LIMIT: usize = 8 << 20;
 
-/// The error without a display.
+/// The error message if there is no display.
 pub const NO_DISPLAY: &str =
     "there is no display here (neither WAYLAND_DISPLAY nor DISPLAY is set)";
 
@@ -54,7 +54,7 @@ pub enum ClipboardBackend {
 }
 
 impl ClipboardBackend {
-    /// Its name in JSON.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Wayland => "wayland",
@@ -65,7 +65,7 @@ impl ClipboardBackend {
         }
     }
 
-    /// Whether nothing confirms that a text has arrived.
+    /// Whether nothing confirms that a text was copied.
     pub fn is_unconfirmed(self) -> bool {
         match self {
             Self::Tmux | Self::Terminal => true,
@@ -86,10 +86,10 @@ impl fmt::Display for ClipboardBackend {
     }
 }
 
-/// Copies a text with the first backend that accepts it. It stays on the clipboard when this process ends.
+/// Copies a text with the first backend that accepts it. The text stays on the clipboard after this process ends.
 ///
 /// # Errors
-/// No backend accepts it. The error gives the reason of each.
+/// No backend accepts the text. The error contains the reason of each backend.
 pub fn copy(text: &str, setup: &ClipboardSetup) -> Result<ClipboardBackend, String> {
     if text.len() > LIMIT {
         return Err(format!("it is {} bytes long, and at most {LIMIT} can be copied", text.len()));
@@ -101,11 +101,11 @@ pub fn copy(text: &str, setup: &ClipboardSetup) -> Result<ClipboardBackend, Stri
     }
 }
 
-/// Reads the clipboard with the first backend that answers: a text, or None if it has none. Terminals are not asked, because
-/// few answer, and those would answer any program. `waits` is called if a backend takes long.
+/// Reads the clipboard with the first backend that answers; None if the clipboard has no text. Terminals are not asked,
+/// because few of them answer, and those answer any program. `waits` is called if a backend is slow.
 ///
 /// # Errors
-/// No backend can be read. The error gives the reason of each.
+/// No backend can be read. The error contains the reason of each backend.
 pub fn read(
     setup: &ClipboardSetup,
     waits: &dyn Fn(ClipboardBackend),

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::LIMIT;
 use crate::text::visible_line;
 
-/// The longest report, in bytes: JSON needs six for some characters.
+/// The longest report, in bytes. JSON uses up to six bytes for a byte of text.
 const LONGEST: u64 = 6 * LIMIT as u64 + 100;
 
-/// The text of the clipboard, if there is one.
+/// The text of the clipboard, if any.
 pub(super) type HelperReport = Result<Option<String>, HelperError>;
 
 /// Why a backend failed.
@@ -30,7 +30,7 @@ pub(super) enum HelperError {
 }
 
 impl HelperError {
-    /// Whether trying other backends is useless, because they lead to the same text of the same program.
+    /// Whether other backends would also fail, because they access the same text of the same program.
     pub(super) fn is_final(&self) -> bool {
         match self {
             Self::TooLong | Self::NotUtf8 | Self::NoAnswer(_) => true,
@@ -45,7 +45,7 @@ impl From<io::Error> for HelperError {
     }
 }
 
-/// Reports to the parent of this helper.
+/// Sends a report to the parent of this helper.
 #[expect(clippy::disallowed_methods, reason = "a pipe to the parent of this helper")]
 pub(super) fn send(report: &HelperReport) -> io::Result<()> {
     let mut out = io::stdout().lock();
@@ -59,7 +59,7 @@ fn encode(report: &HelperReport) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// The reports of a helper, read in a thread that ends with the helper.
+/// The reports of a helper. A thread reads them, and ends with the helper.
 pub(super) struct Reports(Receiver<HelperReport>);
 
 impl Reports {
@@ -71,7 +71,7 @@ impl Reports {
         Ok(Self(reports))
     }
 
-    /// Waits for the next report; None if it does not arrive in time.
+    /// Waits for the next report; None after `wait`.
     pub(super) fn next(&self, wait: Duration) -> Option<HelperReport> {
         match self.0.recv_timeout(wait) {
             Ok(report) => Some(report),

@@ -1,4 +1,4 @@
-//! Starts helpers and waits for their reports, each with a deadline.
+//! Starts helpers and waits for their reports, with a deadline for each.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -10,18 +10,18 @@ use super::{ClipboardBackend, ClipboardSetup, helper};
 use crate::program;
 use crate::runner::sandbox::HelperGuard;
 
-/// How long copying may take. Over a slow connection a display takes a while.
+/// The most time for copying. A display over a slow connection needs a while.
 const HOLDING: Duration = Duration::from_secs(6);
-/// How long reading may take. The program that holds the clipboard may be busy.
+/// The most time for reading. The program that owns the clipboard may be busy.
 pub(super) const READING: Duration = Duration::from_secs(8);
-/// The caller is notified if a report takes longer.
+/// If a report takes longer, the caller is notified.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// A helper. Dropping this kills it.
+/// A helper process. It is killed when this is dropped.
 pub(super) struct HelperProcess {
     child: Child,
     pub(super) reports: Reports,
-    /// Kept until the helper has been waited for.
+    /// Kept until the helper has been reaped.
     _started: HelperGuard,
 }
 
@@ -37,7 +37,7 @@ impl HelperProcess {
         let mut command = Command::new(program::own_executable()?);
         command.args([helper::MARK, verb]).env_clear().envs(setup.variables(backend));
         command.stdin(Stdio::piped()).stdout(output).stderr(Stdio::null());
-        // Register it, so that it does not count as a process that a command of a reply left behind.
+        // Register the helper, so that it does not count as a process that a reply's command left behind.
         let (child, started) = HelperGuard::start(|| command.spawn())?;
         Ok(Self { child, reports, _started: started })
     }
@@ -60,7 +60,7 @@ impl Drop for HelperProcess {
     }
 }
 
-/// Copies a text with this backend, and leaves a helper running that provides it.
+/// Copies a text with this backend, and leaves a helper running that provides the text.
 pub(super) fn hold(
     backend: ClipboardBackend,
     text: &str,

@@ -1,5 +1,5 @@
-//! The terminal's clipboard. With the escape sequence OSC 52, a terminal copies a text on the machine where it is
-//! displayed. Terminals do not confirm it.
+//! The terminal's clipboard. The escape sequence OSC 52 makes a terminal copy a text on the machine where it is
+//! displayed. Terminals do not confirm the copy.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use super::{ClipboardBackend, ClipboardSetup};
 use crate::program;
 use crate::terminal::{self, TERMINAL};
 
-/// The longest text that is sent, in bytes. It makes 100,000 characters of base64, the most that several terminals accept
-/// in one sequence.
+/// The longest text that is sent, in bytes. In base64 it has about 100,000 characters, the most that several terminals
+/// accept in one sequence.
 const LIMIT: usize = 74_994;
-/// How long tmux may take.
+/// The most time for tmux.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Sends a text to the terminal's clipboard.
 ///
 /// # Errors
-/// There is no terminal, it has no clipboard, or the text is too long for it.
+/// There is no terminal, it has no clipboard, or the text is too long.
 pub(super) fn copy(text: &str, setup: &ClipboardSetup) -> Result<ClipboardBackend, String> {
     let backend = setup.terminal()?;
     if text.len() > LIMIT {
@@ -30,7 +30,7 @@ pub(super) fn copy(text: &str, setup: &ClipboardSetup) -> Result<ClipboardBacken
         ));
     }
     if backend == ClipboardBackend::Tmux {
-        // tmux keeps it as a buffer, and passes it to its terminal.
+        // tmux keeps the text as a buffer, and passes it to its terminal.
         let loaded = setup.programs.command("tmux").and_then(|mut tmux| {
             tmux.args(["load-buffer", "-w", "-"]);
             program::output(tmux, text, PATIENCE)

@@ -1,4 +1,4 @@
-//! Receives from a watching helper in a thread, and starts another helper if it fails or does not answer.
+//! Receives reports from a watching helper in a thread, and starts another helper if one fails or does not answer.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -8,35 +8,35 @@ use super::report::HelperError;
 use super::spawn::{HelperProcess, READING};
 use super::{ClipboardBackend, ClipboardSetup};
 
-/// How long to wait before starting another helper. Doubled after each failure.
+/// The wait before another helper is started. It doubles after each failure.
 const RETRY: Duration = Duration::from_secs(5);
-/// The longest such wait.
+/// The longest wait before another helper is started.
 const LONGEST: Duration = Duration::from_mins(1);
-/// How often the thread checks whether it is to end.
+/// How often the thread checks whether it must end.
 const TICK: Duration = Duration::from_millis(500);
 
 /// An event of the watched clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClipboardEvent {
-    /// The clipboard is watched with this backend from now on. It may have contained a reply already.
+    /// Watching with this backend begins. The clipboard may already contain a reply.
     Started(ClipboardBackend, Option<String>),
     /// A new text that names the outbox that it answers.
     Text(String),
-    /// The clipboard cannot be read, for this reason. Sent once; reading is tried again unless there is no backend.
+    /// The clipboard cannot be read, for this reason. Sent once. Reading is retried unless there is no backend.
     Unreadable(String),
     /// The clipboard can be read again.
     Fixed,
 }
 
-/// Watches the clipboard until it is dropped.
+/// Watches the clipboard until this is dropped.
 pub struct ClipboardWatcher {
     event: Receiver<ClipboardEvent>,
-    /// The thread ends when this is dropped.
+    /// Dropping this ends the thread.
     _running: Sender<()>,
 }
 
 impl ClipboardWatcher {
-    /// Starts the thread, which calls `wake` after each event. None if there can be no thread.
+    /// Starts the thread. It calls `wake` after each event. None if the thread cannot be started.
     pub fn start(setup: ClipboardSetup, wake: impl Fn() + Send + 'static) -> Option<Self> {
         let (sender, event) = mpsc::channel();
         let (running, stopped) = mpsc::channel();
@@ -46,19 +46,19 @@ impl ClipboardWatcher {
         };
         let listener =
             Listener { on_event, stopped, backend: None, is_failing: false, wait: RETRY };
-        // The system ends a helper with the thread that started it.
+        // The system kills a helper when the thread that started it ends.
         let run = move || listener.run(&setup);
         thread::Builder::new().name("clipboard".into()).spawn(run).ok()?;
         Some(Self { event, _running: running })
     }
 
-    /// The next event, if there is one.
+    /// The next event, if any.
     pub fn try_next(&self) -> Option<ClipboardEvent> {
         self.event.try_recv().ok()
     }
 }
 
-/// The thread of a watcher.
+/// The state of a watcher's thread.
 struct Listener<OnEvent> {
     on_event: OnEvent,
     stopped: Receiver<()>,
@@ -82,7 +82,7 @@ impl<OnEvent: Fn(ClipboardEvent)> Listener<OnEvent> {
         }
     }
 
-    /// Receives from a helper until it fails or the watcher is dropped.
+    /// Receives reports from a helper until it fails or the watcher is dropped.
     fn listen(
         &mut self,
         backend: ClipboardBackend,

@@ -1,15 +1,15 @@
-//! Finds a definition in a file by the name that a reply gives. Pure.
+//! Finds a definition in a file by a name from a reply. Pure.
 
 use super::symbols::{Definition, Text, definitions};
 use crate::protocol::{Failure, Mistake, Part};
 use crate::text::{count, first_of, named, nearest};
 use crate::workspace::Contents;
 
-/// How many definitions are named if the name is ambiguous.
+/// The most definitions that are listed if the name is ambiguous.
 const NAMED: usize = 10;
 
-/// The lines of the definition with this name and of the comments directly above it, to be shown with their numbers.
-/// Names of definitions around it may precede the name: `Store.load`, `Store::load`.
+/// Returns the lines of the definition with this name and of the comments directly above it, with line numbers. The
+/// names of enclosing definitions may precede the name: `Store.load`, `Store::load`.
 ///
 /// # Errors
 /// No definition has this name, or several have it.

@@ -1,7 +1,7 @@
-//! Chooses the lines that are shown of ranked files. Pure.
+//! Chooses the lines of ranked files that are shown. Pure.
 //!
-//! Candidates are small files, definitions, and the lines around words of the task. Those with the most value for their
-//! tokens come first. Further lines of a file that is already shown count less.
+//! Candidates are small files, definitions, and the lines around words of the task. The chunks with the most value for
+//! their tokens come first. Further lines of an already shown file count less.
 
 use std::collections::BTreeMap;
 
@@ -10,36 +10,36 @@ use super::ranking::ScannedFile;
 use super::symbols::Text;
 use crate::tokens;
 
-/// Files and definitions with at most this many lines are shown completely; of others, this many lines around words of
-/// the task, and twice as many in the best files.
+/// Files and definitions with at most this many lines are shown completely. In larger ones, this many lines around each
+/// word of the task are shown, and twice as many in the best files.
 const FILE: usize = 60;
 const BODY: usize = 50;
 const AROUND: usize = 3;
 const BEST: usize = 3;
-/// How many first lines of a file that the task names are shown, and the share of that term's value for its other lines.
+/// How many of the first lines are shown of a file that the task names, and the factor for its other lines.
 const HEAD: usize = 8;
 const ANY: f32 = 0.1;
-/// How many first lines of the changelog are shown, since many tasks end with a line there.
+/// How many of the first lines of the changelog are shown, since many tasks end with a new line there.
 const CHANGELOG: usize = 12;
-/// How many lines of comments and attributes above a definition belong to it.
+/// The most lines of comments and attributes above a definition that are shown with it.
 const ABOVE: usize = 3;
 
-/// How many files are considered.
+/// The most files that are considered.
 pub(super) const FILES: usize = 60;
 
-/// The exponents of a file's score and of a chunk's tokens in the chunk's value.
+/// The value of a chunk depends on the file's score and the chunk's tokens, with these exponents.
 const SCORE: f32 = 2.5;
 const COST: f32 = 0.25;
-/// The factors for the best chunk of a file and for each further one.
+/// The factors for the best chunk of a file and for each further chunk.
 const FIRST: f32 = 3.0;
 const FURTHER: f32 = 0.95;
 /// The factor for repeated words of a chunk.
 const REPEATED: f32 = 0.33;
 
-/// The least value of a word for which a line is shown.
+/// The least value of a word that makes a line worth showing.
 const LEAST: f32 = 0.2;
 
-/// How many tokens the markers of a file, a line number, and a gap have.
+/// The numbers of tokens in the markers of a file, in a line number, and in a gap.
 const MARKERS: usize = 24;
 const NUMBER: usize = 2;
 const LINES_LEFT_OUT: usize = 4;
@@ -51,14 +51,14 @@ struct Chunk {
     first: usize,
     last: usize,
     value: f32,
-    /// About how many tokens they have.
+    /// The approximate number of tokens.
     cost: usize,
 }
 
-/// For each file that is shown, the ranges of its lines, in order; None for all lines.
+/// For each file that is shown, the ranges of its shown lines, in order; None for all lines.
 pub(super) type Excerpts = BTreeMap<usize, Option<Vec<(usize, usize)>>>;
 
-/// Chooses about `room` tokens of these files, which are sorted by their scores.
+/// Chooses about `room` tokens from these files, which are sorted by score.
 pub(super) fn choose(
     files: &[ScannedFile],
     texts: &[&[u8]],
@@ -82,7 +82,7 @@ pub(super) fn choose(
     }
     all.sort_by(|a, b| b.value.total_cmp(&a.value));
     if all.first().is_some_and(|chunk| chunk.value > 0.0) {
-        // Files without a word of the task are outlined.
+        // Files without a word of the task are only outlined.
         all.retain(|chunk| chunk.value > 0.0);
     }
     let changelog = files.iter().position(ScannedFile::is_changelog).map(|file| {
@@ -107,7 +107,7 @@ pub(super) fn choose(
     ranges.collect()
 }
 
-/// Joins sorted ranges that touch or are one line apart, since a mark would be as long as that line.
+/// Joins sorted ranges that touch or are one line apart: a gap marker would be as long as that line.
 fn merged(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let mut merged: Vec<(usize, usize)> = Vec::new();
     for &(first, last) in ranges {
@@ -123,7 +123,7 @@ fn merged(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
 fn chunks(n: usize, file: &ScannedFile, text: &Text<'_>, rarity: &[f32]) -> Vec<Chunk> {
     let all = text.count();
     let around = if n < BEST { 2 * AROUND } else { AROUND };
-    // Any part of a file that the task names may matter.
+    // If the task names a file, any part of the file may matter.
     let named = if file.is_named { rarity[Query::PATH] * ANY } else { 0.0 };
     let chunk = |first, last, is_whole: bool| {
         let cost = cost(text, first, last, is_whole);
@@ -135,14 +135,14 @@ fn chunks(n: usize, file: &ScannedFile, text: &Text<'_>, rarity: &[f32]) -> Vec<
     let mut taken = vec![false; all + 2];
     let mut chunks = Vec::new();
     if file.is_named {
-        // The beginning shows the columns or keys of data, and the marker the number of lines.
+        // The beginning shows the columns or keys of data, and the marker shows the number of lines.
         chunks.push(Chunk { value: rarity[Query::PATH], ..chunk(1, all.min(HEAD), false) });
     }
     let mut end = 0;
     for definition in &file.definitions {
         let first = definition.start.max(definition.line.saturating_sub(ABOVE));
         let last = definition.end;
-        // Only the outermost definition that is small enough is taken.
+        // Only the outermost definition that is small enough is shown.
         if first > end && last - first < BODY {
             end = last;
             taken[first..=last].fill(true);
@@ -173,7 +173,7 @@ fn chunks(n: usize, file: &ScannedFile, text: &Text<'_>, rarity: &[f32]) -> Vec<
     chunks
 }
 
-/// About how many tokens these lines have, with line numbers if the file is not shown completely.
+/// The approximate number of tokens of these lines, with line numbers unless the whole file is shown.
 fn cost(text: &Text<'_>, first: usize, last: usize, is_whole: bool) -> usize {
     let numbers = if is_whole { 0 } else { NUMBER * (last + 1 - first) + LINES_LEFT_OUT };
     tokens::estimate(&String::from_utf8_lossy(text.range(first, last))).likely + numbers
@@ -201,7 +201,7 @@ mod tests {
         choose(&scans, &texts, &scores, &rarity, room)
     }
 
-    /// A file of `n` functions of four lines each, of which the last but one is called `encode`.
+    /// A file of `n` functions of four lines each. The second last is named `encode`.
     fn functions(n: usize) -> String {
         let function = |number: usize| {
             if number + 2 == n {

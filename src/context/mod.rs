@@ -1,9 +1,9 @@
-//! Chooses what the first outbox shows of the workspace: files that the person named, then those that the task needs,
-//! completely or in excerpts, and an outline of further ones. Pure and deterministic.
+//! Chooses what the first outbox shows of the workspace: files that the person named, files that the task needs
+//! (completely or in excerpts), and an outline of others. Pure and deterministic.
 //!
-//! [`candidates`] chooses by path which files are read. [`Offered`] ranks them (`query`, `symbols`, `ranking`), and
-//! chooses what fits (`excerpts`, `outline`). Private files and files in folders whose names begin with a dot are left out
-//! unless the person named them.
+//! [`candidates`] chooses by path which files are read. [`Offered`] ranks these files (`query`, `symbols`, `ranking`)
+//! and chooses what fits (`excerpts`, `outline`). Private files and files in folders whose names begin with a dot are
+//! left out unless the person named them.
 
 #![expect(clippy::cast_precision_loss, reason = "scores are rough")]
 
@@ -31,25 +31,25 @@ pub use outline::Outlined;
 use query::Query;
 use ranking::{PathKind, ScannedFile};
 
-/// The most bytes that are read to rank files: in total, and of one file that the person did not name.
+/// The most bytes that are read to rank files: in total, and for one file that the person did not name.
 const ALL_BYTES: u64 = 50 << 20;
 const FILE_BYTES: u64 = 1 << 20;
 
-/// A file to be read, and shown if it is text.
+/// A file to be read. It is shown if it is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate<'a> {
-    /// Its path from the root.
+    /// The path from the root.
     pub path: &'a str,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
     /// Whether the person included it.
     pub included: bool,
 }
 
-/// Checks a pattern of the person.
+/// Checks a pattern from the person.
 ///
 /// # Errors
-/// Why it is invalid.
+/// The reason why the pattern is invalid.
 pub fn check_pattern(pattern: &str) -> Result<(), String> {
     matcher(pattern).map(drop)
 }
@@ -64,9 +64,9 @@ fn matcher(pattern: &str) -> Result<Gitignore, String> {
     }
 }
 
-/// Chooses at most `most` files of `listed` (paths from the root and sizes in bytes) for the first outbox of a session
-/// with this task: first those that the person included, in the order of the patterns, then those whose paths the task
-/// names, then sources, tests, prose and others.
+/// Chooses at most `most` of the `listed` files (paths from the root, and sizes in bytes) for the first outbox of a
+/// session with this task: first files that the person included, in the order of the patterns, then files whose paths
+/// the task names, then sources, tests, prose and others.
 pub fn candidates<'a>(
     listed: impl Iterator<Item = (&'a str, u64)>,
     task: &str,
@@ -105,7 +105,7 @@ pub fn candidates<'a>(
     found.into_iter().map(candidate).filter(fits).take(most).collect()
 }
 
-/// Whether a file is shown only if the person includes it or the model requests it.
+/// Whether a file is shown only on request: if the person includes it, or the model requests it.
 fn is_private(path: &str) -> bool {
     let (folders, _) = path.rsplit_once('/').unwrap_or_default();
     folders.split('/').any(|folder| folder.starts_with('.')) || is_secret_file(path)
@@ -116,27 +116,27 @@ fn is_private(path: &str) -> bool {
 pub struct Offered {
     /// The files that the person included.
     pub included: Vec<Contents>,
-    /// The best other files, the best first.
+    /// The best other files, best first.
     pub ranked: Vec<Contents>,
-    /// The scans of these.
+    /// The scans of the ranked files.
     scans: Vec<ScannedFile>,
     scores: Vec<f32>,
     rarity: Vec<f32>,
-    /// How many more there are.
+    /// The number of other files that are not in `ranked`.
     left_out: usize,
-    /// How many files of the workspace are not empty, and not known to be binary.
+    /// The number of files in the workspace that are neither empty nor known to be binary.
     pub listed: usize,
 }
 
-/// A file that is shown: its index in [`Offered::ranked`], and the ranges of its lines; None for all.
+/// A file to show: its index in [`Offered::ranked`], and the ranges of its lines; None for all lines.
 pub type Choice = (usize, Option<Vec<(usize, usize)>>);
 
 impl Offered {
-    /// Ranks the files `others`, which the person did not include. `commits` are the newest ones as
+    /// Ranks the files `others`, which the person did not include. `commits` are the newest commits, as
     /// [`Runner::commits`](crate::runner::Runner::commits) returns them.
     ///
     /// # Panics
-    /// Never: its threads are pure.
+    /// Never: the threads that it starts are pure.
     pub fn new(
         task: &str,
         included: Vec<Contents>,
@@ -162,7 +162,7 @@ impl Offered {
         let (scores, rarity) = ranking::rank(&scans, &texts, &query);
         let mut order = ranking::order(&scores);
         if let Some(changelog) = order.iter().position(|n| scans[*n].is_changelog()) {
-            // It is shown even if the task does not mention it.
+            // The changelog is shown even if the task does not mention it.
             let last = changelog.min(excerpts::FILES - 1);
             order[last..=changelog].rotate_right(1);
         }
@@ -175,14 +175,14 @@ impl Offered {
         Self { included, ranked, scans, scores, rarity, left_out, listed }
     }
 
-    /// All files, if they fit into about `room` tokens.
+    /// All files, if they have at most about `room` tokens.
     pub fn all(&self, room: usize) -> Option<Vec<Choice>> {
         let count = |file: &Contents| tokens::estimate(&String::from_utf8_lossy(&file.bytes)).most;
         let fit = self.left_out == 0 && self.ranked.iter().map(count).sum::<usize>() <= room;
         fit.then(|| (0..self.ranked.len()).map(|file| (file, None)).collect())
     }
 
-    /// About `room` tokens of the files that the task needs most, the best first.
+    /// About `room` tokens of the files that the task needs most, best first.
     pub fn choose(&self, room: usize) -> Vec<Choice> {
         self.all(room).unwrap_or_else(|| {
             let texts: Vec<&[u8]> = self.ranked.iter().map(|file| file.bytes.as_slice()).collect();
@@ -191,7 +191,7 @@ impl Offered {
         })
     }
 
-    /// An outline of the rest: further definitions of excerpted files, then other files, the best first.
+    /// An outline of the rest: other definitions of excerpted files, then other files, best first.
     pub fn outline(&self, shown: &[Choice]) -> impl Iterator<Item = Outlined<'_>> {
         let excerpted = shown.iter().filter_map(|(file, ranges)| Some((*file, ranges.as_deref()?)));
         let excerpted = excerpted.take(outline::EXCERPTED);

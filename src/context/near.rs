@@ -1,4 +1,4 @@
-//! The files near to the work of a session: those of the newest results, and those that the person named.
+//! The files near the work of a session: files in the newest results, and files that the person named.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -6,15 +6,15 @@ use crate::protocol::{Detail, Failure, Outcome, RelPath};
 use crate::session::Session;
 use crate::workspace::overview::Overview;
 
-/// How many paths of the newest results count as near to the work.
+/// The most paths from the newest results that count as near the work.
 const NEWEST: usize = 100;
-/// How many words of the task are examined, and how many files they may name without a folder.
+/// The most words of the task that are examined, and the most files that a word without a folder may name.
 const WORDS: usize = 2_000;
 const BY_NAME: usize = 20;
-/// Marks that may be part of a file's name, and may also surround it in a text.
+/// Characters that may be part of a file's name, and may also surround it in a text.
 const RARE: [char; 6] = ['+', '@', '$', '#', '~', '%'];
 
-/// The paths of the newest results, the last ones first.
+/// The paths in the newest results, last ones first.
 pub fn newest(session: &Session) -> Vec<&str> {
     let paths = session.last_results.iter().rev().filter_map(|outcome| match &outcome.detail {
         Detail::Created { path, .. }
@@ -29,7 +29,7 @@ pub fn newest(session: &Session) -> Vec<&str> {
     paths.take(NEWEST).collect()
 }
 
-/// The paths that words of the person name in a session, in full or by a file name.
+/// The paths that the person's words in a session name, in full or by file name.
 pub fn named_by_person<'a>(session: &'a Session, overview: &Overview<'a>) -> Vec<&'a str> {
     let texts = std::iter::once(&session.task).chain(&session.said);
     let (mut found, mut names) = (Vec::new(), HashSet::new());
@@ -47,16 +47,16 @@ pub fn named_by_person<'a>(session: &'a Session, overview: &Overview<'a>) -> Vec
     found
 }
 
-/// A place that leads to the work or belongs to it.
+/// A path near the work, or a folder above it.
 #[derive(Debug, Clone, Copy)]
 pub struct NearPlace {
-    /// The number of the first path near to the work that it is or leads to, from 1; 0 for the root.
+    /// The rank of the first path near the work that this is or contains, from 1; 0 for the root.
     pub rank: usize,
-    /// How many levels it is above the nearest one.
+    /// How many levels this is above the nearest of these paths.
     pub distance: usize,
 }
 
-/// The places that lead to these paths: the paths themselves, and the existing folders above them.
+/// These paths themselves, and the existing folders above them.
 pub fn near_places(overview: &Overview<'_>, near: &[&str]) -> HashMap<String, NearPlace> {
     let distance = if near.is_empty() { 0 } else { usize::MAX };
     let mut near_places = HashMap::from([(String::new(), NearPlace { rank: 0, distance })]);
@@ -74,7 +74,7 @@ pub fn near_places(overview: &Overview<'_>, near: &[&str]) -> HashMap<String, Ne
     near_places
 }
 
-/// The files whose lines the newest results show. The whole files are needed to redact these lines.
+/// The files whose lines the newest results show. Redacting these lines needs the whole files.
 pub fn files_with_lines(session: &Session) -> BTreeSet<RelPath> {
     let paths = session.last_results.iter().flat_map(|outcome| match &outcome.detail {
         Detail::Found { hits, .. } => {
@@ -85,7 +85,7 @@ pub fn files_with_lines(session: &Session) -> BTreeSet<RelPath> {
     paths.collect()
 }
 
-/// The file of an outcome's excerpt, if there is one.
+/// The file of an outcome's excerpt, if the outcome has one.
 pub fn excerpt_path(detail: &Detail) -> Option<&RelPath> {
     detail.excerpt()?;
     match detail {
@@ -106,7 +106,7 @@ pub fn shows_contents(session: &Session) -> bool {
     session.offer.is_some() && session.sequence == 1 || session.last_results.iter().any(shows)
 }
 
-/// The words of a text that may name files, without what is around them.
+/// The words of a text that may name files, without the characters around them.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_around = |c: char| !(c.is_alphanumeric() || "_./-".contains(c) || RARE.contains(&c));
     let words = text.split(is_around).flat_map(|word| {
@@ -114,7 +114,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
         let parts = word.split(RARE).filter(move |part| part.len() < word.len());
         std::iter::once(word).chain(parts)
     });
-    // A dot may begin a name, and one at the end ends a sentence.
+    // A dot at the beginning may be part of a name. A dot at the end is the end of a sentence.
     let words = words.map(|word| word.trim_end_matches(['.', '/', '-']));
     words.map(|word| word.strip_prefix("./").unwrap_or(word)).filter(|word| !word.is_empty())
 }

@@ -1,4 +1,4 @@
-//! The outline of a file that is not shown completely: the definitions that match the task best. Pure.
+//! The outline of a file that is not shown completely: the definitions that best match the task. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,26 +9,26 @@ use super::ranking::ScannedFile;
 use super::symbols::Definition;
 use crate::text::{count, first_of};
 
-/// For how many files with excerpts further definitions are named.
+/// The most files with excerpts for which further definitions are listed.
 pub(super) const EXCERPTED: usize = 5;
-/// How many definitions of a file are named.
+/// The most definitions that are listed per file.
 const NAMED: usize = 4;
-/// How many keys of a JSON file are named, and the longest of them in bytes.
+/// The most keys of a JSON file that are listed, and the length of the longest one in bytes.
 const KEYS: usize = 30;
 const KEY: usize = 60;
 
-/// A file, and lines that say what it contains: the keys of a JSON file that the task names, and some definitions with
-/// their lines, in order.
+/// A file, with lines that describe its contents: the keys of a JSON file that the task names, and some definitions
+/// with their lines, in order.
 #[derive(Debug, PartialEq)]
 pub struct Outlined<'a> {
-    /// Its path from the root.
+    /// The path from the root.
     pub path: &'a str,
-    /// What it contains.
+    /// Descriptions of the contents, one per line.
     pub entries: Vec<String>,
 }
 
 impl<'a> Outlined<'a> {
-    /// An outline of the rest of a file, of which these ranges of lines are shown.
+    /// An outline of the rest of a file, given the ranges of lines that are shown.
     pub(super) fn new(scan: &'a ScannedFile, shown: &[(usize, usize)], rarity: &[f32]) -> Self {
         let is_shown = |found: &&Definition| {
             shown.iter().any(|(first, last)| (first..=last).contains(&&found.line))
@@ -52,7 +52,7 @@ impl<'a> Outlined<'a> {
     }
 }
 
-/// Names the keys of a JSON object, or of the objects in an array.
+/// Describes the keys of a JSON object, or of the objects in an array.
 pub(super) fn shape(json: &[u8]) -> Option<String> {
     type Object<'a> = BTreeMap<String, &'a RawValue>;
     let object = serde_json::from_slice(json).map(|object| vec![object]);

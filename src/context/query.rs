@@ -1,4 +1,4 @@
-//! The search terms of a task: words, neighbouring words, paths, and lines of files. Pure.
+//! The search terms of a task: words, pairs of neighbouring words, paths, and lines of files. Pure.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,28 +7,28 @@ use regex::Regex;
 
 use super::near::words;
 
-/// Stop words and, after a line `=`, words for actions.
+/// Stop words and, after a line `=`, words for actions (such as "add").
 const EMPTY_WORDS: &str = include_str!("data/empty_words.txt");
 
-/// The weights of words for actions, and of words that look like code. Other words have the weight 1.
+/// The weights of words for actions, and of words that look like code. Other words weigh 1.
 const ACTION: f32 = 0.25;
 const CODE: f32 = 1.5;
 /// The weight of a whole identifier, in addition to its words.
 const IDENTIFIER: f32 = 2.0;
-/// The weight of two neighbouring words, as a share of the lighter one.
+/// The weight of a pair of neighbouring words, as a share of the lighter word.
 const PAIR: f32 = 0.7;
 /// The weight of a path, a line, or a definition that the task names.
 const NAMED: f32 = 4.0;
 
 /// The most terms of a task.
 const TERMS: usize = 300;
-/// The most bytes of a task that are read.
+/// The most bytes of a task that are searched for terms.
 const TASK: usize = 100_000;
-/// How many bytes may be between neighbouring words.
+/// The most bytes between neighbouring words.
 const GAP: usize = 3;
 
-/// The terms that files are ranked by, each identified by a number. A term is a word, two neighbouring words, a path, or a
-/// line of a file.
+/// The terms by which files are ranked, each identified by a number. A term is a word, a pair of neighbouring words, a
+/// path, or a line of a file.
 #[derive(Debug)]
 pub(super) struct Query {
     weights: Vec<f32>,
@@ -36,11 +36,11 @@ pub(super) struct Query {
     pairs: HashMap<(usize, usize), usize>,
     /// Whole identifiers that the task names, in lower case.
     identifiers: HashMap<Vec<u8>, usize>,
-    /// Whether any word of the task begins with these two letters. Other words need not be looked up.
+    /// Whether any word of the task begins with these two bytes. Otherwise a word need not be looked up.
     beginnings: Vec<bool>,
     /// Paths or names of files, in lower case.
     paths: Vec<String>,
-    /// Lines of files: `src/a.rs:12`, or as a stack trace of Python names them.
+    /// Lines of files, written as `src/a.rs:12` or as in a Python stack trace.
     places: Vec<(String, usize)>,
 }
 
@@ -68,7 +68,7 @@ impl Query {
         query
     }
 
-    /// Adds words that can only be identifiers: `max_depth`, `maxDepth`, and words in backticks or before a parenthesis.
+    /// Adds words that must be identifiers: `max_depth`, `maxDepth`, and words in backticks or before a parenthesis.
     fn add_identifiers(&mut self, task: &str) {
         static CALL: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"`([\w.:]+)`|(\w+)\(").expect("it is a constant"));
@@ -91,7 +91,7 @@ impl Query {
         self.identifiers.contains_key(name.as_bytes())
     }
 
-    /// The terms for a path, a line and a definition that are named.
+    /// The terms for a named path, line and definition.
     pub(super) const PATH: usize = 0;
     pub(super) const LINE: usize = 1;
     pub(super) const DEFINITION: usize = 2;
@@ -160,7 +160,7 @@ impl Query {
         self.places.iter().filter(move |(named, _)| is_end(named, &path)).map(|(_, line)| *line)
     }
 
-    /// Calls `found` with each word and pair in a text, and where it is.
+    /// Calls `found` with each word and pair in a text, and its offset.
     pub(super) fn find(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
         let start = text.as_ptr().addr();
         let (mut before, mut buffer) = (None, Vec::new());
@@ -210,7 +210,7 @@ pub(super) fn identifiers(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(is_between).filter(|word| !word.is_empty())
 }
 
-/// The words of an identifier: `maxDepth` and `max_depth` have two, and so has `HTTPServer`.
+/// The words of an identifier: `maxDepth`, `max_depth` and `HTTPServer` have two.
 pub(super) fn parts(identifier: &[u8]) -> impl Iterator<Item = &[u8]> {
     identifier.split(|byte| *byte == b'_').flat_map(|word| {
         let mut rest = word;
@@ -234,7 +234,7 @@ fn stem(word: &[u8]) -> Vec<u8> {
     stem
 }
 
-/// The stem of an English word: `parsing`, `parsed`, `parser` and `parses` have the same.
+/// The stem of an English word. `parsing`, `parsed`, `parser` and `parses` have the same stem.
 fn stem_into(word: &[u8], stem: &mut Vec<u8>) {
     stem.clear();
     stem.extend(word.iter().map(u8::to_ascii_lowercase));
@@ -254,12 +254,12 @@ fn stem_into(word: &[u8], stem: &mut Vec<u8>) {
         && before == last
         && !b"ls".contains(&last)
     {
-        // As in `stopped`.
+        // As in `stopped`: remove the doubled letter.
         stem.pop();
     }
     cut(stem, "e", 3);
     if let [_, _, _, .., last @ b'y'] = &mut stem[..] {
-        // As in `entry` and `entries`.
+        // So that `entry` and `entries` have the same stem.
         *last = b'i';
     }
 }

@@ -1,5 +1,5 @@
-//! Ranks files for a task: by the words in paths, definitions and texts (BM25F), by the references of the best files
-//! (`PageRank`), and tests together with their sources. Pure and deterministic.
+//! Ranks files for a task: by words in paths, definitions and texts (BM25F), by references from the best files
+//! (`PageRank`), and by pairs of tests and sources. Pure and deterministic.
 
 use std::collections::HashMap;
 
@@ -7,28 +7,28 @@ use super::outline::shape;
 use super::query::{Query, identifiers, parts};
 use super::symbols::{Definition, Text, definitions};
 
-/// The weight of a word in a path, in the name of a definition, and in the subject of a commit that changed the file. A
-/// word in the text has the weight 1.
+/// The weights of a word in a path, in the name of a definition, and in the subject of a commit that changed the file.
+/// A word in the text weighs 1.
 const IN_PATH: f32 = 6.0;
 const IN_NAME: f32 = 2.0;
 const IN_SUBJECT: f32 = 0.5;
-/// Commits that changed more files are ignored, since they say little about each.
+/// Commits that changed more files are ignored, since they say little about a single file.
 const CHANGED: usize = 20;
 /// The constants of BM25.
 const K1: f32 = 1.2;
 const B: f32 = 0.5;
 
-/// How many of the best files' references count, and the most that these add to a score, as a share of the best score.
+/// How many of the best files have their references followed, and the most that these add (a share of the best score).
 const SEEDS: usize = 15;
 const REFERENCES: f32 = 0.2;
-/// A name with more definitions is ambiguous and ignored.
+/// A name with more definitions than this is ambiguous and ignored.
 const OWNERS: usize = 5;
-/// How many times references are followed, and the share of the score that follows them.
+/// How many steps references are followed, and the share of the score that is passed on.
 const STEPS: usize = 3;
 const DAMPING: f32 = 0.5;
 
-/// The share of the difference that a test gains from its better source, and vice versa. Larger groups of files with the
-/// same name are not tests and sources.
+/// The share of the score difference that a test gains from its better source, and vice versa. If more files than
+/// `COMPANIONS` share a name, they are not treated as tests and sources.
 const COMPANION: f32 = 0.5;
 const COMPANIONS: usize = 6;
 
@@ -38,25 +38,25 @@ pub(super) struct ScannedFile {
     pub(super) path: String,
     pub(super) kind: PathKind,
     pub(super) definitions: Vec<Definition>,
-    /// Whether the task names it.
+    /// Whether the task names the file.
     pub(super) is_named: bool,
     /// The keys of a JSON file that the task names.
     pub(super) shape: Option<String>,
-    /// The lines with terms, in order.
+    /// The lines that contain terms, in order, each with its term.
     pub(super) hits: Vec<(usize, usize)>,
-    /// How often each term occurs in its path, in names of definitions, in the text, and in subjects of commits.
+    /// How often each term occurs in the path, in names of definitions, in the text, and in subjects of commits.
     counts: Vec<[f32; 4]>,
-    /// Its size in bytes.
+    /// The size in bytes.
     length: f32,
 }
 
-/// The kind of a file, by its path.
+/// The kind of a file, according to its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PathKind {
     Source,
     Test,
     Prose,
-    /// Written by programs, or only ever growing.
+    /// Written by programs, or append-only.
     Record,
 }
 
@@ -101,7 +101,7 @@ impl PathKind {
 }
 
 impl ScannedFile {
-    /// Scans a file; `subjects` are those of the commits that changed it.
+    /// Scans a file. `subjects` are the subjects of the commits that changed it.
     pub(super) fn new(path: &str, bytes: &[u8], subjects: &str, query: &Query) -> Self {
         let text = Text::new(bytes);
         let definitions = definitions(path, &text);
@@ -169,7 +169,7 @@ pub(super) fn rank(files: &[ScannedFile], texts: &[&[u8]], query: &Query) -> (Ve
     };
     let mut scores: Vec<f32> = files.iter().map(score).collect();
     if scores.iter().all(|score| *score == 0.0) {
-        // No term of the task occurs in any file. Files near to the root say most about the project.
+        // No file contains a term of the task. Files near the root say the most about the project.
         let folders = |file: &ScannedFile| file.path.matches('/').count() as f32;
         scores = files.iter().map(|file| file.kind.factor() / (1.0 + folders(file))).collect();
     }
@@ -178,14 +178,14 @@ pub(super) fn rank(files: &[ScannedFile], texts: &[&[u8]], query: &Query) -> (Ve
     (scores, rarity)
 }
 
-/// The indices of the files, the best first.
+/// The indices of the files, best first.
 pub(super) fn order(scores: &[f32]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
     order
 }
 
-/// Raises files whose definitions the best files refer to: personalised `PageRank` with the scores as its start.
+/// Raises files whose definitions the best files refer to (personalised `PageRank` that starts with the scores).
 fn add_references(files: &[ScannedFile], texts: &[&[u8]], scores: &mut [f32]) {
     let mut owners: HashMap<&[u8], Vec<usize>> = HashMap::new();
     for (n, file) in files.iter().enumerate().filter(|(_, file)| file.kind <= PathKind::Test) {
@@ -219,7 +219,7 @@ fn add_references(files: &[ScannedFile], texts: &[&[u8]], scores: &mut [f32]) {
     added.iter().for_each(|(n, rank)| scores[*n] += REFERENCES * best * rank / most);
 }
 
-/// The other files that a file refers to, and their shares of all its references.
+/// The other files that a file refers to, with their shares of all its references.
 fn links(file: usize, text: &[u8], owners: &HashMap<&[u8], Vec<usize>>) -> Vec<(usize, f32)> {
     let mut uses: HashMap<&[u8], f32> = HashMap::new();
     for name in identifiers(text).filter(|name| owners.contains_key(name)) {
@@ -227,7 +227,7 @@ fn links(file: usize, text: &[u8], owners: &HashMap<&[u8], Vec<usize>>) -> Vec<(
     }
     let mut links: HashMap<usize, f32> = HashMap::new();
     let mut uses: Vec<(&[u8], f32)> = uses.into_iter().collect();
-    // Sums of floating-point numbers depend on the order.
+    // The sum of floating-point numbers depends on their order.
     uses.sort_unstable_by_key(|(name, _)| *name);
     for (name, count) in uses {
         let is_compound = parts(name).nth(1).is_some();
@@ -242,7 +242,7 @@ fn links(file: usize, text: &[u8], owners: &HashMap<&[u8], Vec<usize>>) -> Vec<(
     links
 }
 
-/// Raises tests with their sources, and sources with their tests: those whose names differ only in that.
+/// Raises tests together with their sources, and vice versa. Their names differ only in a test prefix or suffix.
 fn add_companions(files: &[ScannedFile], scores: &mut [f32]) {
     let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
     for (n, file) in files.iter().enumerate().filter(|(_, file)| file.kind <= PathKind::Test) {
@@ -267,7 +267,7 @@ fn add_companions(files: &[ScannedFile], scores: &mut [f32]) {
 mod tests {
     use super::*;
 
-    /// The paths, the best first.
+    /// The paths, best first.
     fn ranked(task: &str, files: &[(&str, &str)]) -> Vec<String> {
         let query = Query::new(task);
         let scans: Vec<ScannedFile> = files

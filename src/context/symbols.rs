@@ -1,7 +1,7 @@
 //! The definitions of a file and their lines. Pure.
 //!
-//! They are found by the patterns of `data/symbols.txt`, not by grammars, and end by indentation. A pattern is a line for
-//! each language, and a misunderstood line only wastes a little room.
+//! Definitions are found by the patterns in `data/symbols.txt`, not by grammars, and end according to indentation. So a
+//! language needs only a few patterns, and a misunderstood line only wastes a little room.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -14,26 +14,26 @@ const NAME: usize = 120;
 /// The width of a tab.
 const TAB: usize = 4;
 
-/// A definition in a file. Lines count from 1.
+/// A definition in a file. Lines are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// Its name: that of a function or type, or the text of a heading.
+    /// The name of a function or type, or the text of a heading.
     pub name: String,
-    /// The first line of the comments and attributes directly above it.
+    /// The first line of the comments and attributes directly above the definition.
     pub start: usize,
-    /// The line that names it.
+    /// The line that contains the name.
     pub line: usize,
-    /// Its last line.
+    /// The last line.
     pub end: usize,
-    /// How deep it is: its indentation, or the level of a heading.
+    /// The depth: the indentation, or the level of a heading.
     pub depth: usize,
 }
 
-/// A text by lines.
+/// A text, split into lines.
 #[derive(Debug)]
 pub struct Text<'t> {
     bytes: &'t [u8],
-    /// Where its lines begin.
+    /// The offset of each line.
     starts: Vec<usize>,
 }
 
@@ -45,23 +45,23 @@ impl<'t> Text<'t> {
         Self { bytes, starts }
     }
 
-    /// How many lines it has.
+    /// The number of lines.
     pub fn count(&self) -> usize {
         self.starts.len()
     }
 
-    /// The line with this number, without blanks at its end; empty if there is none.
+    /// The line with this number, without white space at its end; empty if there is no such line.
     pub fn line(&self, number: usize) -> &'t [u8] {
         self.range(number, number).trim_ascii_end()
     }
 
-    /// These lines, with their ends.
+    /// These lines, with their line ends.
     pub(super) fn range(&self, first: usize, last: usize) -> &'t [u8] {
         let start = |line: usize| self.starts.get(line).copied().unwrap_or(self.bytes.len());
         &self.bytes[start(first - 1)..start(last)]
     }
 
-    /// The number of the line with this byte.
+    /// The number of the line that contains this byte.
     pub(super) fn line_at(&self, offset: usize) -> usize {
         self.starts.partition_point(|start| *start <= offset)
     }
@@ -69,12 +69,12 @@ impl<'t> Text<'t> {
 
 /// A language of the table.
 struct Language {
-    /// Extensions or names of its files.
+    /// The extensions or names of files in this language.
     files: Vec<&'static str>,
     /// Whether definitions are headings.
     is_prose: bool,
     patterns: Vec<&'static str>,
-    /// All patterns as one, compiled when a file needs it.
+    /// All patterns as one regex, compiled when the first file needs it.
     regex: OnceLock<Regex>,
 }
 
@@ -106,7 +106,7 @@ impl Language {
     }
 }
 
-/// The definitions of the file with this path, by their lines; none if its language is unknown.
+/// The definitions in the file with this path, ordered by line; none if its language is unknown.
 pub fn definitions(path: &str, text: &Text<'_>) -> Vec<Definition> {
     let Some(language) = Language::of(path) else { return Vec::new() };
     let mut found: Vec<Definition> = Vec::new();
@@ -134,19 +134,19 @@ pub fn definitions(path: &str, text: &Text<'_>) -> Vec<Definition> {
     found
 }
 
-/// Whether a word is a keyword of a statement that looks like a definition: `if (x) {`.
+/// Whether a word is a keyword of a statement that looks like a definition, as in `if (x) {`.
 fn is_keyword(name: &str) -> bool {
     const KEYWORDS: &str = "if for while switch catch return else do with function match sizeof defined await typeof elif";
     KEYWORDS.split(' ').any(|keyword| keyword == name)
 }
 
-/// How far a line is indented, in columns.
+/// The indentation of a line, in columns.
 fn indentation(line: &[u8]) -> usize {
     let blanks = line.iter().take_while(|byte| b" \t".contains(byte));
     blanks.map(|byte| if *byte == b'\t' { TAB } else { 1 }).sum()
 }
 
-/// Whether a line is for a preprocessor: `#ifdef`.
+/// Whether a line is a preprocessor directive, such as `#ifdef`.
 fn is_directive(line: &[u8]) -> bool {
     matches!(line, [b'#', letter, ..] if letter.is_ascii_lowercase())
 }
@@ -157,7 +157,7 @@ fn above(text: &Text<'_>, line: usize) -> usize {
     let depth = indentation(text.line(line));
     let belongs = |number: &usize| {
         let line = text.line(*number);
-        // The lines of a block comment may be one column further to the right.
+        // The lines of a block comment may be indented by one more column.
         !is_directive(line)
             && (depth..=depth + 1).contains(&indentation(line))
             && MARKS.iter().any(|mark| line.trim_ascii_start().starts_with(mark.as_bytes()))
@@ -179,7 +179,7 @@ fn end(text: &Text<'_>, line: usize, depth: usize) -> usize {
             same if same == depth && *first == b'{' => last = number,
             same if same == depth && b"})]".contains(first) => {
                 last = number;
-                // `) {` continues the definition.
+                // A line such as `) {` continues the definition.
                 if !b"{(:,".contains(end) {
                     return last;
                 }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn definitions_of_each_language() {
-        // Each language's file ends with an expected outline: a name, its first line, its line, and its last one.
+        // Each example ends with the expected outline: name, first line, line of the name, and last line.
         for example in include_str!("data/symbols_examples.txt").split("\n=== ").skip(1) {
             let (path, example) = example.split_once('\n').unwrap();
             let (text, expected) = example.split_once("\n---\n").unwrap();

@@ -140,7 +140,7 @@ impl Daemon<'_> {
     /// Carries out everything that is ready, in order.
     fn round(&mut self, closed: &[OsString]) -> Result<Round> {
         self.sessions.skipped.clear();
-        // Otherwise the folders of a project that was moved away would be made anew.
+        // Otherwise the folders of a project that was moved away would be created again.
         self.engine.check_place()?;
         // Decisions come first, since somebody may resume a run as soon as they have given one.
         let awaits = self.decisions()?;
@@ -184,7 +184,7 @@ impl Daemon<'_> {
         })
     }
 
-    /// Handles requests of other processes. Returns whether nothing remains to wait for then.
+    /// Handles requests of other processes. Returns whether nothing remains to wait for.
     fn requests(&mut self) -> Result<bool> {
         for (request, turn) in ipc::answer_all(self.engine, self.stop, self.person)? {
             match &request {
@@ -291,7 +291,7 @@ impl Daemon<'_> {
             let waits = match self.engine.check_ready(session) {
                 Ok(()) => self.sessions.skipped.contains(&session.id),
                 Err(e) if e.code() == "decision-needed" => true,
-                // Its policy does not exist, or the workspace is another one. It is tried again later.
+                // The policy does not exist, or the session began in another workspace. The file is tried again later.
                 Err(e) => {
                     self.sessions.report_stuck(&name, &e.to_string(), self.person);
                     return Ok(true);

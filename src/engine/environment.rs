@@ -16,7 +16,7 @@ use crate::settings::Policy;
 /// The scratch directory, beside the sessions, of the commands that probe the sandbox.
 pub(super) const PROBE: &str = ".probe";
 
-/// The commands in which git writes, as the person is asked about them.
+/// A phrase for the outbox: the commands in which git writes.
 const GIT: &str = "a command in which git writes (add, commit, checkout, ...; never its config or hooks, and never from within a script)";
 
 impl Engine {

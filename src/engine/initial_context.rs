@@ -13,7 +13,7 @@ use crate::workspace::READ_LIMIT;
 use crate::workspace::overview::Overview;
 use crate::workspace::walk::{EntryKind, Walk};
 
-/// The most files that are read, and the most in a guest, where each is a round trip.
+/// The maximum number of files that are read on this machine, and in a guest, where each read is a round trip.
 const FILE_LIMIT: usize = 20_000;
 const GUEST_FILE_LIMIT: usize = 300;
 /// The longest file that is shown, in bytes.
@@ -83,7 +83,7 @@ impl Engine {
             {
                 continue;
             }
-            // As a pattern it may match other files, and not the file of that name.
+            // As a pattern, this text may match other files but not the file of that name.
             let only = FilePatterns { include: vec![pattern.clone()], ..FilePatterns::default() };
             let mut itself = context::candidates(std::iter::once((path.as_str(), 1)), "", &only, 1);
             itself.retain(|file| file.included);

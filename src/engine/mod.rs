@@ -58,7 +58,7 @@ pub struct Engine {
     pub store: SessionStore,
     /// The folder that receives replies.
     pub inbox: Inbox,
-    /// Where approvals are dropped.
+    /// The folder that receives approvals.
     pub approvals: Inbox,
     /// What recovery found and did when the project was opened, one sentence each.
     pub recovery_messages: Vec<String>,
@@ -101,8 +101,8 @@ impl Clock {
 
 impl Engine {
     /// Opens the project of `config`: creates and claims its folders, takes the lock, recovers an interrupted turn, and
-    /// removes temporary files that interrupted writes left behind. `glimpse` shows the output of running commands to the
-    /// person.
+    /// removes temporary files that interrupted writes left behind. `live_output` shows the output of running commands
+    /// to the person.
     pub fn open(
         config: Config,
         clock: Clock,

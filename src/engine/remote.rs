@@ -33,8 +33,8 @@ impl Engine {
         guest.map(|guest| guest.with_interrupt(move || stop.is_asked()))
     }
 
-    /// Sets how long to wait for the guest: it may still be carrying out a step of this turn, if the turn has begun before,
-    /// so as long as the turn's longest command may take.
+    /// Sets how long to wait for the guest: as long as the turn's longest command may take. If the turn was begun
+    /// before, the guest may still be carrying out one of its steps.
     pub(super) fn set_guest_patience(&self, begin: &Begin) -> Result<()> {
         let Some(guest) = &self.guest else { return Ok(()) };
         let policy = self.policy_of_turn(begin)?;

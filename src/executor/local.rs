@@ -42,7 +42,7 @@ pub struct LocalExecutor<'a> {
     pub network: Option<bool>,
     /// A file that is locked while a command runs; None for the runner's.
     pub lock: Option<&'a Path>,
-    /// The most characters of a command's output that are kept; None for the runner's limit.
+    /// The maximum number of characters kept of a command's output; None for the runner's limit.
     pub output_limit: Option<usize>,
     /// Receives the output of commands while they run.
     pub seen: Option<Arc<LiveOutput>>,
@@ -59,7 +59,7 @@ pub struct LocalExecutor<'a> {
     /// File changes that are made together.
     joined: Vec<Plan>,
     warnings: Vec<Warning>,
-    /// The walk at the end of a turn in which commands ran.
+    /// The walk at the end of a turn that ran commands.
     last_walk: Option<Walk>,
 }
 
@@ -194,15 +194,15 @@ impl<'a> LocalExecutor<'a> {
         })
     }
 
-    /// Why a change of protected names is refused that the person approved: the check after a command could not
-    /// distinguish it from the command's.
+    /// Refuses an approved change of protected names after a command has run: the check after commands could not
+    /// distinguish it from changes by a command.
     fn refuse_beside_commands(&self, path: &RelPath, grant: Grant) -> Option<Failure> {
         (grant.protected && self.protection.lock().has_begun()).then(|| Failure::execution(format!(
             "'{path}' is protected, and its change could not be distinguished from those by the commands that have run before it or run now: send it again in a reply of its own"
         )))
     }
 
-    /// Makes changes that are planned together.
+    /// Makes planned changes, after recording them.
     fn change<R>(
         &mut self,
         effects: &[Effect],
@@ -334,8 +334,8 @@ fn file_of(effect: &Effect) -> Option<&FileEffect> {
     if let Effect::File(file) = effect { Some(file) } else { None }
 }
 
-/// Determines the state of an interrupted step from the disk. If that shows neither the state before nor the one after,
-/// somebody else changed something: this is reported, and left alone. A command, or a step of a guest, leaves no trace.
+/// Determines the state of an interrupted step from the disk. If the disk shows neither the state before nor the state
+/// after, somebody else changed something: this is reported, and left alone. Commands and guest steps leave no trace.
 pub fn inspect_on_disk(effect: &Effect, workspace: &Workspace) -> InterruptedStep {
     let (was_done, detail, unclear) = match effect {
         Effect::File(effect) => {

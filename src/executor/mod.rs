@@ -64,13 +64,13 @@ pub trait Executor {
     fn joins_changes(&self) -> bool {
         false
     }
-    /// Plans a file change, to be made together with those planned before it. If it returns false, the change must be
-    /// performed alone, after they are made.
+    /// Plans a file change, to be made together with the changes planned before. If this returns false, the change must
+    /// be performed alone, after the planned ones.
     fn join_change(&mut self, _operation: &Operation) -> bool {
         false
     }
-    /// Makes the joined changes. Returns the results of the first ones, up to one that fails or must be planned again;
-    /// the others are not made.
+    /// Makes the joined changes. Returns the results up to the first change that fails or must be planned again. The
+    /// changes after that one are not made.
     fn perform_joined(
         &mut self,
         _before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,

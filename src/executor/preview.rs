@@ -1,5 +1,5 @@
 //! Previews a reply: changes are made to an overlay in memory. The changes of a command are unknown, so all results
-//! that depend on files are uncertain after the first one. A guest is not asked, so of its files nothing is known.
+//! that depend on files are uncertain after the first one. A guest is not contacted, so its files are unknown.
 
 use super::{Executor, WriteAhead, command_fault, immediate_result};
 use crate::error::Result;
@@ -119,7 +119,7 @@ fn check(operation: &Operation) -> Result<(), Failure> {
     }
 }
 
-/// What an operation would do.
+/// Describes an operation as a verb phrase.
 fn words(operation: &Operation) -> String {
     let folder = |path: &Option<RelPath>| match path {
         Some(path) => format!("'{path}'"),
@@ -141,7 +141,7 @@ fn words(operation: &Operation) -> String {
     }
 }
 
-/// The result of an operation that would do this.
+/// The result of an operation that would do `what`, with an unknown outcome.
 fn unknown(what: &str) -> Detail {
     Detail::Unknown { reason: format!("would {what}") }
 }

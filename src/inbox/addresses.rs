@@ -1,5 +1,5 @@
-//! The outboxes that the files of an inbox say they answer. Waiting files are examined in every round, so the answer is
-//! cached until the file changes.
+//! Caches which outbox each file of an inbox answers. Waiting files are examined in every round, so an unchanged file
+//! is not read again.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -11,12 +11,12 @@ use super::files::{is_young, open, read};
 use crate::protocol::{ParsedReply, ReplyAddress};
 use crate::session::record::FileId;
 
-/// The cached addresses, by file name.
+/// The cached address of each file, by file name. None if the file has no address.
 #[derive(Debug, Default)]
 pub(super) struct Addresses(HashMap<OsString, (FileId, Option<ReplyAddress>)>);
 
 impl Addresses {
-    /// The address in a file, if it has one and can be read.
+    /// The address in a file, if the file can be read and has one.
     pub(super) fn of(&mut self, path: &Path) -> Option<ReplyAddress> {
         let mut file = open(path).ok()?;
         let found = file.metadata().ok()?;
@@ -30,7 +30,7 @@ impl Addresses {
         }
         let text = read(&mut file, path).ok().and_then(|bytes| decode(bytes).ok());
         let answers = text.and_then(|text| ParsedReply::new(text).answers().cloned());
-        // A file that was written just now may be written again without getting another time.
+        // A file that was written just now may be written again with the same time, so do not cache it.
         if let Some(id) = id.filter(|_| !is_young(&file)) {
             self.0.insert(name.to_owned(), (id, answers.clone()));
         }

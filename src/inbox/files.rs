@@ -1,4 +1,4 @@
-//! Files of a folder that others write to: which names count, how they are opened, identified and decoded.
+//! Files in a folder that others write to: which names count, and how files are opened, identified and decoded.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::protocol::ParsedReply;
 use crate::session::record::FileId;
 
-/// The path of this file in `folder`, whatever its name.
+/// The path of this file in `folder`, even if it was renamed.
 pub(super) fn find(folder: &Path, file: FileId) -> Option<PathBuf> {
     if file == FileId::default() {
         return None;
@@ -22,10 +22,10 @@ pub(super) fn find(folder: &Path, file: FileId) -> Option<PathBuf> {
         .find(|path| open(path).ok().and_then(|found| FileId::of(&found)) == Some(file))
 }
 
-/// The ending of the name of a note beside a held or rejected file.
+/// The ending of the name of a note about a held or rejected file.
 const NOTE: &str = ".why.txt";
 
-/// The name of the note beside a file of that name.
+/// The name of the note about a file with that name.
 pub(super) fn note_name(name: &OsStr) -> String {
     format!("{}{NOTE}", atomic::shortened(&name.to_string_lossy(), 240))
 }
@@ -41,9 +41,9 @@ pub fn held_replies(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The extensions of replies. A name without an extension counts, too.
+/// The extensions of replies. A name without an extension also counts as a reply.
 const EXTENSIONS: [&str; 4] = ["txt", "md", "markdown", "json"];
-/// Extensions that browsers, editors and copying programs give to unfinished files.
+/// Extensions that browsers, editors and copy programs use for unfinished files.
 const TEMPORARY: [&str; 11] = [
     "part",
     "partial",
@@ -58,18 +58,18 @@ const TEMPORARY: [&str; 11] = [
     "swx",
 ];
 
-/// The kind of a file in the inbox, by its name.
+/// The kind of a file in the inbox, according to its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
-    /// It is a reply.
+    /// A reply.
     Reply,
-    /// It is hidden or temporary.
+    /// A hidden or temporary file.
     Temporary,
-    /// Replies do not have its extension.
+    /// A file with an extension that replies do not have.
     Other,
 }
 
-/// The kind of a file, by its name.
+/// The kind of a file, according to its name.
 pub(super) fn name_kind(name: &OsStr) -> NameKind {
     let name = name.to_string_lossy();
     let is_one_of = |endings: &[&str], ending: &str| {
@@ -84,10 +84,10 @@ pub(super) fn name_kind(name: &OsStr) -> NameKind {
     }
 }
 
-/// Whether a file was written just now, so that more may follow.
+/// Whether a file was written so recently that more may follow.
 pub(super) fn is_young(file: &File) -> bool {
     let written = file.metadata().and_then(|found| found.modified()).ok();
-    // A time in the future counts as old, so that nobody waits for it.
+    // A time in the future counts as old. Otherwise the file would wait for that time.
     written.and_then(|time| time.elapsed().ok()).is_some_and(|age| age < UNCLOSED_WAIT)
 }
 
@@ -98,7 +98,7 @@ pub(super) fn read(file: &mut File, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Opens a regular file for reading, never a link, and without waiting for a FIFO.
+/// Opens a file for reading. Never follows a link or waits for a FIFO.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
@@ -117,10 +117,10 @@ impl FileId {
 /// Why a file with NUL bytes is not a reply.
 const NUL: &str = "it is not text: it contains NUL bytes; save the reply as UTF-8";
 
-/// Decodes a reply: UTF-8, or UTF-16 with a byte order mark as some editors save it.
+/// Decodes a reply: UTF-8, or UTF-16 with a byte order mark, as some editors write it.
 ///
 /// # Errors
-/// Why it is not text, for the person.
+/// Why the reply is not text, for display.
 pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
     DecodedReply::of(bytes).reply().map(ParsedReply::into_text)
 }
@@ -167,7 +167,7 @@ impl DecodedReply {
         self.is_cut || self.reply.as_ref().is_ok_and(ParsedReply::ends_early)
     }
 
-    /// The reply, or why it is not text, for the person.
+    /// The reply, or the reason why it is not text, for display.
     pub(super) fn reply(self) -> Result<ParsedReply, String> {
         let reply = self.reply?;
         if reply.text().contains('\0') { Err(NUL.to_owned()) } else { Ok(reply) }
@@ -234,7 +234,7 @@ mod tests {
             let fenced = [b"Look:\n```json\n", &MESSAGE.as_bytes()[..n]].concat();
             assert!(ends_early(&fenced), "{n}");
             let after = [TAGS.as_bytes(), &MESSAGE.as_bytes()[..n]].concat();
-            // Then only what shows the key: most prose behind blocks is no message.
+            // Only the key shows that this is a message: most prose after blocks is not.
             let shows = n >= MESSAGE.find("operations").unwrap() + "operations".len();
             assert_eq!(ends_early(&after), shows, "{n}");
         }

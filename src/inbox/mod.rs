@@ -1,7 +1,7 @@
-//! The inbox: replies as files. Finds finished files, claims each once and completely, and moves it: to `processed/` after
-//! it was carried out, or to `rejected/` with a note if it cannot be.
+//! The inbox contains replies as files. This module finds finished files and claims each one once and completely. It
+//! moves a file to `processed/` after the reply was carried out, or to `rejected/` with a note if that is impossible.
 //!
-//! The folder is the truth; what wakes the daemon is only a hint to scan it.
+//! The folder is the truth. An event that wakes the daemon is only a hint to scan the folder.
 
 mod addresses;
 mod files;
@@ -25,11 +25,11 @@ use settle::{Settler, Writer};
 
 /// The largest reply that is read, in bytes.
 pub const SIZE_LIMIT: u64 = 32 << 20;
-/// The folder in an inbox for replies that are most likely given by mistake.
+/// The folder in an inbox for replies that were probably delivered by mistake.
 pub const HELD: &str = "held";
 /// The folder in an inbox for files that cannot be executed.
 pub const REJECTED: &str = "rejected";
-/// How long a reply that ends within a block may still grow: a shell loop with `>>` closes the file after each line.
+/// How long a reply that ends within a block may still grow. A shell loop with `>>` closes the file after each line.
 const UNCLOSED_WAIT: Duration = Duration::from_millis(500);
 
 /// An inbox folder with its subfolders.
@@ -43,39 +43,39 @@ pub struct Inbox {
 /// The result of scanning an inbox.
 #[derive(Debug, Default)]
 pub struct InboxScan {
-    /// Finished files, the oldest write time first, then by name.
+    /// Finished files, sorted by the time of the last write, oldest first, then by name.
     pub ready: Vec<PathBuf>,
-    /// Whether to scan again soon, since a file may be finished without an event.
+    /// Whether to scan again soon: a file may become finished without an event.
     pub scan_again: bool,
     /// The names of replies that are still being written.
     pub unfinished: Vec<OsString>,
-    /// The names of files that are ignored because replies do not have their extension.
+    /// The names of files that are ignored because of their extension.
     pub others: Vec<OsString>,
 }
 
 /// A reply that was moved out of the inbox.
 #[derive(Debug)]
 pub struct Claimed {
-    /// Its name in the inbox.
+    /// The file's name in the inbox.
     pub name: OsString,
-    /// Its present path.
+    /// The file's current path.
     path: PathBuf,
     /// The identity of the file.
     pub file: FileId,
-    /// Its content.
+    /// The content of the file.
     pub reply: ParsedReply,
 }
 
 /// The result of claiming a file.
 #[derive(Debug)]
 pub enum ClaimOutcome {
-    /// It was claimed.
+    /// The reply was claimed.
     Reply(Claimed),
-    /// It may still grow; try again soon.
+    /// The file may still grow; try again soon.
     NotYet,
-    /// It does not exist any more.
+    /// The file no longer exists.
     Gone,
-    /// It cannot be a reply, for this reason, and was moved to `rejected/`.
+    /// The file cannot be a reply, for this reason. It was moved to `rejected/`.
     Rejected(String),
 }
 
@@ -88,7 +88,7 @@ impl Inbox {
         Ok(inbox)
     }
 
-    /// Creates missing folders, which may have been removed.
+    /// Creates folders that are missing or were removed.
     pub fn create_folders(&self) -> Result<()> {
         for folder in [self.folder.clone(), self.claims(), self.sub("processed")] {
             fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
@@ -101,7 +101,7 @@ impl Inbox {
         &self.folder
     }
 
-    /// Finds the finished replies. `closed` are names of files that the system reported as closed or moved in.
+    /// Finds the finished replies. `closed` contains the names of files that the system reported as closed or moved in.
     pub fn scan(&mut self, closed: &[OsString]) -> Result<InboxScan> {
         let fail = |e| Error::io("list", &self.folder, e);
         let mut scan = InboxScan::default();
@@ -129,7 +129,7 @@ impl Inbox {
                 found.push((written, entry.path()));
                 continue;
             }
-            // A browser creates an empty file to reserve the name, and moves the real one over it.
+            // A browser creates an empty file to reserve the name, and later moves the real file over it.
             if metadata.len() == 0 {
                 continue;
             }
@@ -151,13 +151,13 @@ impl Inbox {
         Ok(scan)
     }
 
-    /// The outbox that an unclaimed file says it answers; None also if it cannot be read. An unchanged file is not read
-    /// again.
+    /// The outbox that an unclaimed file answers; None if it names no outbox or cannot be read. An unchanged file is
+    /// not read again.
     pub fn answers(&mut self, path: &Path) -> Option<ReplyAddress> {
         self.addresses.of(path)
     }
 
-    /// Claims a finished file. From here on only the text that was read counts, even if the file changes.
+    /// Claims a finished file. From now on only the text that was read counts, even if the file changes.
     pub fn claim(&self, path: &Path) -> Result<ClaimOutcome> {
         match fs::symlink_metadata(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(ClaimOutcome::Gone),
@@ -187,7 +187,7 @@ impl Inbox {
         let claimed = match atomic::move_into(path, &self.claims(), &name) {
             Err(_) if !path.exists() => return Ok(ClaimOutcome::Gone),
             Err(e) if self.claims().is_dir() => return Err(e),
-            // The inbox was replaced by a new folder, without subfolders.
+            // The inbox was replaced by a new folder without subfolders.
             Err(_) => {
                 self.create_folders()?;
                 atomic::move_into(path, &self.claims(), &name)?
@@ -210,7 +210,7 @@ impl Inbox {
         Ok(ClaimOutcome::Reply(Claimed { name, path: claimed, file, reply }))
     }
 
-    /// Claims a reply that was not given as a file of the inbox, under `name`.
+    /// Claims a reply under `name` that did not come as a file in the inbox.
     pub fn claim_text(&self, name: &str, reply: ParsedReply) -> Result<Claimed> {
         let text = reply.text().as_bytes();
         let path = atomic::write_into(&self.claims(), OsStr::new(name), text)?;
@@ -218,11 +218,11 @@ impl Inbox {
         Ok(Claimed { name: name.into(), path, file, reply })
     }
 
-    /// Moves a reply that was carried out to `processed/`, wherever it is now. Can be repeated. `claim` is its name in
-    /// `.claimed/`.
+    /// Moves the file of a processed reply to `processed/`, wherever the file is now. Can be repeated. `claim` is its
+    /// name in `.claimed/`.
     pub fn archive(&self, claim: &OsStr, name: &OsStr, file: FileId, text: &str) -> Result<()> {
         let claimed = self.claims().join(claim);
-        // By identity: a later reply may have been claimed under the same name.
+        // Compare the file's identity: a later reply may have been claimed under the same name.
         let found = open(&claimed).ok().and_then(|found| FileId::of(&found));
         let unknown = file == FileId::default() && fs::symlink_metadata(&claimed).is_ok();
         if found == Some(file) || unknown {
@@ -239,7 +239,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Archives a reply that was carried out before, if its file is in the inbox again. Returns its name.
+    /// Archives an already processed reply if its file is in the inbox again. Returns the file's name.
     pub fn archive_again(&self, file: FileId) -> Result<Option<OsString>> {
         let Some(path) = find(&self.folder, file) else { return Ok(None) };
         let name = path.file_name().unwrap_or_default().to_owned();
@@ -247,12 +247,12 @@ impl Inbox {
         Ok(Some(name))
     }
 
-    /// Moves a claimed reply to [`HELD`] or [`REJECTED`], with a note beside it.
+    /// Moves a claimed reply to [`HELD`] or [`REJECTED`], with a note next to it.
     pub fn put_away(&self, claimed: &Claimed, folder: &str, why: &str) -> Result<()> {
         self.put_into(folder, &claimed.path, &claimed.name, Some(why))
     }
 
-    /// Removes the note beside a held reply that is carried out after all.
+    /// Removes the note about a held reply that is now processed.
     pub fn forget_note(&self, reply: &Path) {
         if let (Some(folder), Some(name)) = (reply.parent(), reply.file_name())
             && folder == self.sub(HELD)
@@ -261,7 +261,7 @@ impl Inbox {
         }
     }
 
-    /// Removes temporary files that interrupted writes left in the subfolders. The inbox itself belongs to the person.
+    /// Removes temporary files of interrupted writes from the subfolders. The inbox itself belongs to the person.
     pub fn sweep(&self) -> Result<()> {
         let folders = [self.claims(), self.sub("processed"), self.sub(HELD), self.sub(REJECTED)];
         folders.iter().filter(|folder| folder.is_dir()).try_for_each(|folder| atomic::sweep(folder))
@@ -274,7 +274,7 @@ impl Inbox {
         there.try_for_each(|folder| atomic::sync_folder(folder))
     }
 
-    /// Returns a reply that was claimed but not begun to the inbox.
+    /// Moves a reply that was claimed, but not begun, back to the inbox.
     pub fn put_back(&self, claim: &Path) -> Result<()> {
         let name = claim.file_name().unwrap_or_default();
         atomic::move_into(claim, &self.folder, name).map(drop)
@@ -286,7 +286,7 @@ impl Inbox {
         self.put_into(REJECTED, path, &name, Some(why))
     }
 
-    /// The replies that were claimed when deaddrop was stopped hard.
+    /// The replies that were claimed when deaddrop was killed.
     pub fn leftover_claims(&self) -> Result<Vec<PathBuf>> {
         let claims = self.claims();
         let entries = fs::read_dir(&claims).map_err(|e| Error::io("list", &claims, e))?;
@@ -305,7 +305,7 @@ impl Inbox {
         let folder = self.sub(sub);
         fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
         let path = match atomic::move_into(from, &folder, name) {
-            // The file was removed, perhaps with the whole inbox.
+            // The file was removed, perhaps together with the inbox.
             Err(_) if fs::symlink_metadata(from).is_err() => return Ok(()),
             other => other?,
         };
@@ -330,12 +330,12 @@ impl Inbox {
 }
 
 impl Claimed {
-    /// When its file was last written, in nanoseconds since 1970; None if unknown.
+    /// When the file was last written, in nanoseconds since 1970; None if unknown.
     pub fn written(&self) -> Option<i64> {
         Some(self.file.written).filter(|written| *written > 0)
     }
 
-    /// Its name in `.claimed/`.
+    /// The file's name in `.claimed/`.
     pub fn claim(&self) -> OsString {
         self.path.file_name().unwrap_or_default().to_owned()
     }
@@ -352,7 +352,7 @@ mod tests {
         let path = dir.path().join("r.txt");
         fs::write(&path, "[DONE]\n").unwrap();
         let mut kept = serde_json::to_value(FileId::of(&open(&path).unwrap())).unwrap();
-        // As journals were before.
+        // Older journals contain the device.
         kept["device"] = 99_999.into();
         let kept: FileId = serde_json::from_value(kept).unwrap();
         assert_eq!(inbox.archive_again(kept).unwrap(), Some(OsString::from("r.txt")));

@@ -1,5 +1,5 @@
-//! Whether a file is still being written. On Linux the kernel knows: it grants a read lease only if nobody has the file
-//! open for writing. Without leases, a file is finished after a close event, or when it has not changed for a while.
+//! Finds out whether a file is still being written. On Linux the kernel grants a read lease only if no process has the
+//! file open for writing. Without leases, a file is finished after a close event, or after a while without a change.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -7,17 +7,17 @@ use std::fs::Metadata;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a file must stay unchanged if there are no leases and no close event.
+/// How long a file must stay unchanged, without leases and a close event, to count as finished.
 const STABLE_FOR: Duration = Duration::from_millis(300);
 
-/// Whether a file has a writer.
+/// Whether a process is writing to a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Writer {
-    /// No writer: it is finished.
+    /// No process is writing: the file is finished.
     Gone,
-    /// It has a writer, whose close will be reported.
+    /// A process is writing. An event will report when it closes the file.
     Busy,
-    /// Unknown; it is finished when it stays unchanged.
+    /// Unknown. The file is finished when it stays unchanged.
     Unknown,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Settler {
 }
 
 impl Settler {
-    /// Whether `path` is still being written; `closed` says that a close event was reported for it.
+    /// Whether `path` is still being written. `closed` means that a close event was reported for it.
     pub(super) fn writer(&mut self, path: &Path, found: &Metadata, closed: bool) -> Writer {
         match lease(path) {
             Writer::Unknown if closed => Writer::Gone,
@@ -57,8 +57,8 @@ impl Settler {
     }
 }
 
-/// Requests a read lease and releases it at once. If a writer opens the file in between, the kernel sends SIGIO, for
-/// which `watch` installs a handler.
+/// Requests a read lease and releases it at once. If a process opens the file for writing in between, the kernel
+/// sends SIGIO. `watch` installs a handler for it.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 fn lease(path: &Path) -> Writer {

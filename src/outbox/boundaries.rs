@@ -1,20 +1,20 @@
-//! Keeps the contents of files from posing as parts of the outbox, and an outbox from being taken for a reply.
+//! Prevents file contents from posing as parts of the outbox, and an outbox from being taken for a reply.
 //!
-//! If content has a line that looks like a marker, the markers around it contain a word that nobody could have
-//! written into the content beforehand. The word is derived from the session's secret, the sequence number and the
-//! path, so rendering again gives the same word.
+//! If content has a line that looks like a marker, the real markers around the content contain a word that nobody
+//! could have predicted when writing the content. The word is derived from the session's secret, the sequence number
+//! and the path, so rendering again gives the same word.
 
 use std::sync::LazyLock;
 
 use crate::session::Session;
 use crate::text::is_hazard;
 
-/// How the outbox's own lines begin, in lower case.
+/// The beginnings of the outbox's own marker lines, in lower case.
 static MARKERS: LazyLock<Vec<&str>> =
     LazyLock::new(|| include_str!("data/markers.txt").split_terminator("|\n").collect());
 
-/// Whether a reader could mistake this line for one of the outbox's own. Case, the kind of blanks and invisible
-/// characters do not matter.
+/// Whether a reader could mistake this line for a marker of the outbox. Case, the kind of white space and invisible
+/// characters are ignored.
 pub(super) fn could_be_marker(line: &str) -> bool {
     let is_blank = |c: char| c.is_whitespace() || c == '\u{2800}';
     let seen = line.chars().filter(|c| is_blank(*c) || !is_unseen(*c));
@@ -23,7 +23,7 @@ pub(super) fn could_be_marker(line: &str) -> bool {
     MARKERS.iter().any(|marker| seen.clone().take(marker.len()).eq(marker.chars()))
 }
 
-/// Whether any line, or a piece of it, could be mistaken for one that begins or ends a part of an outbox.
+/// Whether a line, or a piece of a line, could be mistaken for the first or last line of an outbox part.
 pub(super) fn could_be_part(text: &str) -> bool {
     text.lines().filter(|line| line.contains('=')).any(|line| {
         let shown = line.chars().filter(|c| !(c.is_whitespace() || is_unseen(*c)));
@@ -32,12 +32,12 @@ pub(super) fn could_be_part(text: &str) -> bool {
     })
 }
 
-/// Whether a character is invisible, including those that text may contain.
+/// Whether a character is invisible. This includes characters that are allowed in texts.
 fn is_unseen(c: char) -> bool {
     is_hazard(c) || matches!(c, '\u{34f}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// The word for the markers around `content`; None if they need none.
+/// The word for the markers around `content`; None if no line looks like a marker.
 pub(super) fn boundary(session: &Session, path: &str, content: &str) -> Option<String> {
     if !content.lines().any(could_be_marker) {
         return None;
@@ -55,13 +55,13 @@ pub(super) fn word(content: &str, mut key: String) -> String {
         if let Some(length) = absent {
             return word[..length].to_owned();
         }
-        // The content is probably an earlier outbox. Try another word.
+        // The content is probably an earlier outbox with this word. Try another one.
         key.push_str("\nanother");
     }
 }
 
-/// Whether a text contains an outbox or a part of one, as a copied chat page does. On a clipboard, it could be mistaken
-/// for a reply, and its examples for commands.
+/// Whether a text contains an outbox or a part of one, as a copied chat page does. On the clipboard, such a text could
+/// be mistaken for a reply, and the examples in it for commands.
 pub fn contains_outbox(text: &str) -> bool {
     let mut is_headed = false;
     text.lines().map(str::trim).filter(|line| !line.is_empty()).any(|line| {

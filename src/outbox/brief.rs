@@ -1,8 +1,8 @@
-//! The brief form of an outbox, for the chat that its last reply came from. It contains everything that only this outbox
-//! says, byte for byte, but one line instead of the protocol, and only the changes of Environment and the listing.
+//! The brief form of an outbox, for the chat that the last reply came from. It repeats all new content unchanged,
+//! but one line replaces the protocol, and only the changes of Environment and the listing are shown.
 //!
-//! It is derived from the texts of two outboxes. In the sections before the results, no data is flush left, so the first
-//! heading of each name is deaddrop's own.
+//! It is derived from the texts of two outboxes. In the sections before the results, data is always indented, so the
+//! first heading with a name is deaddrop's own.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -11,22 +11,22 @@ use super::budget::clipped;
 use crate::protocol::Dialect;
 use crate::session::Session;
 
-/// How many characters are shown of HEADER, which contains the task.
+/// The most characters of HEADER that are shown. HEADER contains the task.
 const HEADER_LIMIT: usize = 600;
 
-/// The form in which an outbox is shown or copied.
+/// The form of an outbox that is shown or copied, and its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxForm {
     /// Whether it is the brief form.
     pub is_brief: bool,
-    /// The number of its tokens.
+    /// The number of tokens.
     pub tokens: usize,
     /// The number of tokens of the other form, if there is one.
     pub other: Option<usize>,
 }
 
-/// The brief form of the outbox `complete`, for a chat that contains outbox number `read`. `previous` is the text of that
-/// outbox, if it still exists. None if `complete` is not an outbox any more.
+/// The brief form of the outbox `complete`, for a chat that contains outbox number `read`. `previous` is the text of
+/// that outbox, if it still exists. None if `complete` does not have the form of an outbox.
 pub fn brief(
     session: &Session,
     complete: &str,
@@ -61,7 +61,7 @@ pub fn brief(
     ))
 }
 
-/// HEADER, PROTOCOL, Environment, the listing, and the rest.
+/// Splits an outbox into HEADER, PROTOCOL, Environment, the listing, and the rest.
 fn sections(outbox: &str) -> Option<[&str; 5]> {
     let (header, text) = outbox.split_once("\n=== PROTOCOL ===\n")?;
     let (protocol, text) = text.split_once("\n=== CONTEXT ===\n## Environment\n")?;
@@ -70,8 +70,8 @@ fn sections(outbox: &str) -> Option<[&str; 5]> {
     Some([header, protocol, environment, listing, rest])
 }
 
-/// The new and the removed lines of a section; all lines if that is shorter, nothing if none changed. `name` finds the
-/// name in a line. If one line stood for the files of a folder, only their number is compared.
+/// The new and removed lines of a section; all lines if that is shorter, none if nothing changed. `name` finds the
+/// name in a line. If a line stood for all files of a folder, only their number is compared.
 fn changes(
     heading: &str,
     before: &str,
@@ -81,14 +81,14 @@ fn changes(
     let [known, current] = [before, now].map(|text| text.lines().collect::<HashSet<&str>>());
     let names = |text| -> Vec<&str> { str::lines(text).filter_map(name).map(|it| it.0).collect() };
     let (names_before, names) = (names(before), names(now));
-    // A line that stands for a folder replaces the lines of its files, and vice versa.
+    // A line for a whole folder replaces the lines of its files, and vice versa.
     let covers = |folder: &str, path: &str| {
         folder == path || folder == "  ./" || folder.ends_with('/') && path.starts_with(folder)
     };
     let folders = before.lines().filter(|line| !current.contains(line)).filter_map(name);
     let folders = folders.filter(|(path, what)| path.ends_with('/') && file_count(what).is_some());
     let mut folders: Vec<(&str, [u64; 2])> = folders.map(|(path, _)| (path, [0; 2])).collect();
-    // A file belongs to the narrowest one.
+    // A file belongs to the innermost folder.
     folders.sort_by_key(|(folder, _)| (*folder == "  ./", Reverse(folder.len())));
     let mut new = Vec::new();
     let sides = [(before, &current, &names), (now, &known, &names_before)];
@@ -124,7 +124,7 @@ fn changes(
     }
 }
 
-/// How many files a line of the listing stands for; None if it does not say exactly, or they are build products.
+/// The number of files that a line of the listing stands for; None if it is inexact, or for build products.
 fn file_count(what: &str) -> Option<u64> {
     match what.split_once(' ') {
         Some(("build" | "more", _)) => None,

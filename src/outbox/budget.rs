@@ -1,26 +1,26 @@
-//! Shortens texts to the room that is left. Room is measured in tokens, limits in characters. Pure.
+//! Shortens texts to the available room. Room is measured in tokens, limits in characters. Pure.
 
 use crate::text::count;
 use crate::tokens;
 
-/// How many lines the suggested command shows of the rest of a file.
+/// How many further lines of a file the suggested command shows.
 pub(super) const NEXT_LINES: usize = 400;
 /// The most and the fewest characters that are shown of a line that does not fit.
 pub(super) const BEGINNING: usize = 4_000;
 const LEAST: usize = 100;
-/// The first limit that is tried. It is doubled as long as the text fits.
+/// The first limit that is tried. It is doubled while the text fits.
 const FIRST_LIMIT: usize = 16;
-/// How often the interval between a limit that fits and one that does not is halved if trying a limit is slow.
+/// How many halving steps a search makes if each try is slow.
 pub(super) const STEPS: usize = 5;
 
-/// Whether a text has at most `room` tokens. They are counted only if an estimate cannot tell.
+/// Whether a text has at most `room` tokens. Tokens are counted only if an estimate is not enough.
 pub(super) fn fits(text: &str, room: usize) -> bool {
     let most = tokens::estimate(text).most;
-    // An estimate may be a twentieth too low. It is hardly ever eight times too high.
+    // An estimate may be up to a twentieth too low, and is almost never eight times too high.
     most + most / 20 <= room || (most / 8 <= room && tokens::count(text) <= room)
 }
 
-/// Finds the greatest limit up to `most` that fits, or one slightly below it if `steps` is small; None if not even 0
+/// Finds the greatest limit up to `most` that fits, or a slightly lower one if `steps` is small. None if not even 0
 /// fits.
 pub(super) fn greatest(
     most: usize,
@@ -45,8 +45,8 @@ pub(super) fn greatest(
     (low > 0 || fits(0)).then_some(low)
 }
 
-/// Keeps at most `most` of these results, each with whether it is a success; failures take precedence. Returns them in
-/// order, and how many failures and successes are left out.
+/// Keeps at most `most` of these results, failures first; each has a flag for success. Returns them in their order,
+/// and the numbers of failures and successes that are left out.
 pub(super) fn keep<T>(results: Vec<(bool, T)>, most: usize) -> (Vec<T>, [usize; 2]) {
     let failures = results.iter().filter(|(success, _)| !success).count();
     let mut room = [most, most.saturating_sub(failures)];
@@ -71,8 +71,8 @@ pub(super) fn beginning(text: &str, limit: usize) -> &str {
     &text[..memchr::memrchr(b'\n', searched).map_or(at, |n| n + 1)]
 }
 
-/// Like [`beginning`] for the contents of a file, but with at most [`BEGINNING`] characters of a partial line, and with
-/// none rather than very few.
+/// Like [`beginning`], but for the contents of a file: shows at most [`BEGINNING`] characters of a partial line, and
+/// nothing if the limit is very small.
 pub(super) fn contents_within(text: &str, limit: usize) -> &str {
     let shown = beginning(text, limit);
     if shown.len() == text.len() || shown.ends_with('\n') {
@@ -81,15 +81,15 @@ pub(super) fn contents_within(text: &str, limit: usize) -> &str {
     if limit < LEAST { "" } else { beginning(shown, BEGINNING) }
 }
 
-/// A text, shortened to `limit` characters with a note that says so.
+/// Shortens a text to `limit` characters, followed by a note about the rest.
 pub(super) fn clipped(text: &str, limit: usize) -> String {
     let Some((at, _)) = text.char_indices().nth(limit) else { return text.to_owned() };
     let (first, rest) = text.split_at(at);
     format!("{first}… ({} left out)", count(rest.chars().count(), "more character"))
 }
 
-/// The first whole lines of `text` that have at most `limit` characters, and a line that counts the others and the
-/// `more` that follow them, if that line is shorter than the others.
+/// The first whole lines of `text` with at most `limit` characters, and a line that counts the others and the `more`
+/// after them. If `more` is 0 and the others are no longer than that line, they are shown instead.
 pub(super) fn first_lines(text: &str, limit: usize, more: usize) -> String {
     let shown = beginning(text, limit);
     let end = memchr::memrchr(b'\n', shown.as_bytes()).map_or(0, |n| n + 1);
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_greatest_limit_that_fits_is_nearly_found() {
-        // Rendering is what costs, so it is done no more often than the limit is doubled and halved.
+        // Rendering is expensive, so it must not happen more often than the limit is doubled and halved.
         let renders = Cell::new(0);
         let greatest = |room, render: &dyn Fn(usize) -> String| {
             renders.set(0);
@@ -139,11 +139,11 @@ mod tests {
         assert_eq!(greatest(10, &words), Some(0));
         assert_eq!(greatest(5_010, &words), Some(LARGEST_TEXT));
         assert_eq!(greatest(5, &words), None);
-        // What one of them cannot use goes to the others.
+        // Room that one part cannot use goes to the other.
         let two = |limit: usize| "word ".repeat(limit.min(1_000) + limit.min(5));
         let found = greatest(105, &two).unwrap();
         assert!((96..=100).contains(&found), "{found}");
-        // Small files stay whole, and large ones share what is left evenly.
+        // Small files stay whole. Large files share the remaining room evenly.
         let files = [10, 500, 20, 900].map(|lines| "word\n".repeat(lines));
         let shown = |limit| files.each_ref().map(|text| contents_within(text, limit));
         let lines = |limit| shown(limit).map(|text| text.lines().count());
@@ -152,7 +152,7 @@ mod tests {
         assert!(large == larger && (48..=50).contains(&large), "{large}, {larger}");
         assert_eq!(greatest(1_430, &|n| shown(n).concat()), Some(LARGEST_TEXT));
         assert_eq!(lines(LARGEST_TEXT), [10, 500, 20, 900]);
-        // Nothing may be longer than something.
+        // A lower limit may even give a longer text.
         let text = |limit: usize| "word ".repeat(if limit < 50 { 300 } else { limit });
         assert!(greatest(400, &text).is_some_and(|limit| (380..=400).contains(&limit)));
     }
@@ -186,11 +186,11 @@ mod tests {
             format!("ab\n{}", told("2 more lines"))
         );
         assert_eq!(first_lines(&long, 0, 0), told("1 more line"));
-        // What tells of the rest is no longer than it.
+        // The line that counts the rest must not be longer than the rest.
         assert_eq!(first_lines(&long[..80], 0, 0), &long[..80]);
         assert_eq!(first_lines(&long[..82], 0, 0), told("1 more line"));
         assert_eq!(first_lines("", 0, 0), "");
-        // What a search found and does not list is among the rest.
+        // Results that a search found but does not list also count as the rest.
         assert_eq!(first_lines("ab\n", 6, 7), format!("ab\n{}", told("7 more lines")));
         assert_eq!(
             first_lines(&format!("ab\n{long}\n"), 5, 7),

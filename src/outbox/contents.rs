@@ -1,7 +1,7 @@
-//! Blocks with the contents of files: requested ones, and those that the first outbox shows without a request.
+//! Blocks with the contents of files: requested files, and files that the first outbox shows without a request.
 //!
-//! A line after a block says what is left out and how to see it. If a line is too long for the room, its beginning is
-//! shown, with a command that shows more of it: requesting it again would not help.
+//! A line after a block says what is left out and how to see it. If a line is too long, only its beginning is shown,
+//! with a command that shows more of it, since another request would not help.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -27,7 +27,7 @@ use crate::workspace::edit::count_lines;
 const CONTENTS: &str = "\n## Workspace File Contents\n";
 const OUTLINE: &str = "\n## Workspace Outline\n";
 
-/// `lines 3-9 of 120`, and how much of a line that is shown in part.
+/// Describes the shown lines: `lines 3-9 of 120`, and how much is shown of a partial line.
 pub(super) fn range(lines: &LineRange, shown: &str) -> String {
     let LineRange { first, last, total, uncounted, .. } = lines;
     let total = if *uncounted { format!("more than {total}") } else { total.to_string() };
@@ -44,7 +44,7 @@ pub(super) fn range(lines: &LineRange, shown: &str) -> String {
     format!("{range}, {whose} first {first} of {length}")
 }
 
-/// The text with line numbers, if they were requested.
+/// Adds line numbers to the text if they were requested.
 fn numbered<'t>(text: Cow<'t, str>, lines: &LineRange) -> Cow<'t, str> {
     if !lines.numbered {
         return text;
@@ -53,7 +53,7 @@ fn numbered<'t>(text: Cow<'t, str>, lines: &LineRange) -> Cow<'t, str> {
     text.split_inclusive('\n').enumerate().map(number).collect()
 }
 
-/// The bytes that can be shown: all, or only whole lines if the file was not read to its end.
+/// The bytes that can be shown: all of them, or only whole lines if the file was not read to its end.
 pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
     let bytes = contents.bytes.as_slice();
     if contents.lines.is_some() || bytes.len() as u64 == contents.size {
@@ -62,8 +62,8 @@ pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
     memchr::memrchr(b'\n', bytes).map_or(b"", |n| &bytes[..=n])
 }
 
-/// The lines of `read` that are in the first `end` bytes of `text`. Only the first line can be cut; `bytes` begin with
-/// its original form.
+/// The lines of `read` that are in the first `end` bytes of `text`. Only the first line can be partial; `bytes` begin
+/// with its original form.
 pub(super) fn lines_within(read: LineRange, text: &str, end: usize, bytes: &[u8]) -> LineRange {
     let shown = &text[..end];
     if shown.len() == text.len() {
@@ -86,8 +86,8 @@ fn lines_read(contents: &Contents) -> LineRange {
     })
 }
 
-/// Says what is left out of a file after these lines, which `shown` contains, and how to see it. `end` is the last line
-/// that is left out, if known. Empty if nothing is left out.
+/// Describes what is left out of a file after these lines, and how to see it. `shown` is the shown text, and `end`
+/// the last line that is left out, if known. Empty if nothing is left out.
 pub(super) fn left_out(
     dialect: Dialect,
     path: &str,
@@ -131,17 +131,17 @@ pub(super) fn left_out(
 pub(super) struct FileBlock<'a> {
     session: &'a Session,
     pub(super) contents: &'a Contents,
-    /// Its path without secrets.
+    /// The path without secrets.
     path: String,
     /// The lines that were read.
     read: LineRange,
-    /// Notes on the form of the text.
+    /// Notes about the form of the text, such as its line ends.
     notes: String,
-    /// The text without secrets and with visible control characters. No more than this is shown.
+    /// The text without secrets and with visible control characters. Nothing else of the file is shown.
     text: String,
-    /// The ranges of lines of an excerpt.
+    /// The ranges of lines, if this is an excerpt.
     ranges: Option<Vec<(usize, usize)>>,
-    /// The depths of definitions, and where in the text they begin and end; determined only if the text has to be cut.
+    /// The depth of each definition, and where it begins and ends in the text; only computed if the text must be cut.
     definitions: OnceCell<Vec<(usize, usize)>>,
 }
 
@@ -193,8 +193,8 @@ impl<'a> FileBlock<'a> {
         (!shown.is_empty() || self.text.is_empty()).then_some((shown, lines))
     }
 
-    /// Shortens the shown beginning of the text so that it ends between definitions: between the outermost ones where it
-    /// can be cut without losing more than half of it.
+    /// Shortens the shown text to end between definitions. Among the possible ends in its second half, it chooses one
+    /// between outermost definitions, and of these the last.
     fn to_definition<'t>(&'t self, shown: &'t str) -> &'t str {
         if shown.len() == self.text.len() || !shown.ends_with('\n') {
             return shown;
@@ -218,7 +218,7 @@ impl<'a> FileBlock<'a> {
         ends.filter_map(|(depth, end)| Some((depth, end?))).collect()
     }
 
-    /// The block, and a line that says what is left out; empty if nothing is shown.
+    /// The block, and a line about what is left out; empty if nothing is shown.
     pub(super) fn render(&self, limit: usize) -> String {
         let Some((text, lines)) = self.shown_within(limit) else { return String::new() };
         let mut mark = self.path.clone();
@@ -260,8 +260,8 @@ impl<'a> FileBlock<'a> {
         (true, format!("'{path}' is shown below ({size}{extent}){newline}{}", self.notes))
     }
 
-    /// The part of the file that the model sees within `limit` characters; None if it sees nothing. The version of a part
-    /// is that of the whole file.
+    /// The part of the file that the model sees within `limit` characters; None if nothing is shown. The version of a
+    /// part is that of the whole file.
     pub(super) fn shown(&self, limit: usize, wholes: &[Contents]) -> Option<ShownFile> {
         let Contents { path, bytes, size, lines: part } = self.contents;
         let (_, lines) = self.shown_within(limit)?;
@@ -279,7 +279,7 @@ impl<'a> FileBlock<'a> {
     }
 }
 
-/// How many characters the last of these lines has, without its number.
+/// The number of characters of the last of these lines, without its line number.
 fn last_line_length(text: &str, lines: &LineRange) -> usize {
     let line = text.rsplit('\n').next().unwrap_or_default();
     let number = line.find("| ").filter(|_| lines.numbered).map_or(0, |at| at + 2);
@@ -289,7 +289,7 @@ fn last_line_length(text: &str, lines: &LineRange) -> usize {
 /// `## Requested File Contents`: the requested files that could be read, each part once.
 pub(super) struct RequestedBlocks<'a> {
     pub(super) blocks: Vec<FileBlock<'a>>,
-    /// For each of the files, the index of the block that shows it.
+    /// The index of the block that shows each of the files.
     answers: Vec<usize>,
 }
 
@@ -319,7 +319,7 @@ impl<'a> RequestedBlocks<'a> {
         }
     }
 
-    /// The section; empty if nothing is shown.
+    /// The section; empty if no file is shown.
     pub(super) fn render(&self, limits: &Limits) -> String {
         let blocks = self.blocks.iter().enumerate();
         let blocks: String = blocks.map(|(n, block)| block.render(limits.of_block(n))).collect();
@@ -327,11 +327,11 @@ impl<'a> RequestedBlocks<'a> {
     }
 }
 
-/// The indices of the blocks that fit completely into `room`. One that does not fit is skipped.
+/// The indices of the blocks that fit completely into `room`. A block that does not fit is skipped.
 pub(super) fn within(blocks: &[FileBlock<'_>], room: usize) -> Vec<usize> {
     let mut left = room;
     let fits = |(_, block): &(usize, &FileBlock<'_>)| {
-        // No token has more than 128 bytes, so do not count the tokens of a text that is certainly too long.
+        // No token has more than 128 bytes. So the tokens of a text that is certainly too long need not be counted.
         let may_fit = block.text.len() / 128 <= left;
         let rest = may_fit.then(|| left.checked_sub(tokens::count(&block.render(usize::MAX))));
         rest.flatten().map(|rest| left = rest).is_some()
@@ -339,7 +339,7 @@ pub(super) fn within(blocks: &[FileBlock<'_>], room: usize) -> Vec<usize> {
     blocks.iter().enumerate().filter(fits).map(|(n, _)| n).collect()
 }
 
-/// `## Workspace File Contents` with the files that the first outbox shows without a request; empty if there are none.
+/// `## Workspace File Contents`: the files that the first outbox shows without a request; empty if there are none.
 pub(super) fn render_offered(shown: &[&FileBlock<'_>], listed: usize) -> String {
     let Some(first) = shown.first() else { return String::new() };
     let read = match first.session.dialect {
@@ -361,7 +361,7 @@ pub(super) fn render_offered(shown: &[&FileBlock<'_>], listed: usize) -> String 
     format!("{CONTENTS}{what}\n{blocks}")
 }
 
-/// `## Workspace Outline` of these files, in about `room` tokens; empty if it names none.
+/// `## Workspace Outline` of these files, in about `room` tokens; empty if no file fits.
 pub(super) fn render_outline<'a>(
     outlined: impl Iterator<Item = Outlined<'a>>,
     room: usize,
@@ -384,11 +384,11 @@ pub(super) fn render_outline<'a>(
     if text.len() == heading { String::new() } else { text }
 }
 
-/// The paths, without secrets, of the files that a first outbox shows, and of those that it outlines.
+/// The paths, without secrets, of the files that a first outbox shows, and of the other files that it outlines.
 pub fn files_of_first(outbox: &str) -> [Vec<&str>; 2] {
     let section = |heading: &str| {
         let (_, rest) = outbox.split_once(heading).unwrap_or_default();
-        // Data never begins like this.
+        // A line of data never begins like this.
         rest.split_once("\n## ")
             .or_else(|| rest.split_once("\n=== "))
             .map_or(rest, |(section, _)| section)
@@ -406,7 +406,7 @@ pub fn files_of_first(outbox: &str) -> [Vec<&str>; 2] {
     [shown, outlined]
 }
 
-/// Names ranges of lines: `lines 3-9, 12`.
+/// Describes ranges of lines: `lines 3-9, 12`.
 fn line_ranges(ranges: &[(usize, usize)]) -> String {
     let range = |(first, last): &(usize, usize)| {
         if first == last { first.to_string() } else { format!("{first}-{last}") }

@@ -1,6 +1,6 @@
 //! The newest results of a session as events, and the section `## Events`.
 //!
-//! The JSON is escaped, so no text in it begins a line, and it cannot pose as another part of the outbox.
+//! The JSON is escaped: no text in it begins a line, so it cannot pose as another part of the outbox.
 
 use super::ShownFile;
 use super::budget::{clipped, contents_within, keep};
@@ -16,13 +16,13 @@ use crate::session::{Pending, Session};
 use crate::text::byte_count;
 use crate::workspace::edit::count_lines;
 
-/// The newest results of a session or run as events, in full (agent-spaces-protocol, "Events Message"). A run that was
-/// resumed reports what it has not reported before. For a turn that waits, see [`waiting`].
+/// The newest results of a session or run as complete events (agent-spaces-protocol, "Events Message"). A resumed
+/// run contains only results that were not reported before. For a waiting turn, see [`waiting`].
 pub fn events(session: &Session) -> EventsMessage {
     of_results(session, &session.last_results)
 }
 
-/// Like [`events`], with these results, from which secrets may have been removed.
+/// Like [`events`], but with these results. Secrets may have been removed from them.
 pub(super) fn of_results(session: &Session, results: &[Outcome]) -> EventsMessage {
     message(session, unreported(session, results), &Limits::NONE)
 }
@@ -32,7 +32,7 @@ fn unreported<'o>(session: &Session, outcomes: &'o [Outcome]) -> &'o [Outcome] {
     outcomes.get(reported..).unwrap_or_default()
 }
 
-/// The results so far of a turn that waits for the person's approval, and the question (agent-spaces-protocol,
+/// The results so far of a turn that waits for an approval, and the question (agent-spaces-protocol,
 /// "Approval Flow"); None if no turn waits.
 pub fn waiting(session: &Session) -> Option<EventsMessage> {
     let pending = session.pending.as_ref()?;
@@ -53,7 +53,7 @@ pub fn question(pending: &Pending) -> Option<Event> {
     Some(approval_required(step, &question.id, &asked.reason, &asked.policy, at))
 }
 
-/// All events of a run so far, which has these outcomes, with the decided questions and the waiting one.
+/// All events of a run so far: its outcomes, the decided questions and the waiting question.
 pub fn events_so_far(run: &Session, outcomes: &[Outcome]) -> Vec<Event> {
     let now = utc(run.updated_at);
     let asked_at = |step: usize| {
@@ -98,9 +98,9 @@ pub(super) fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) 
             ..Event::default()
         });
     }
-    // The outbox before contained the words of a complete session.
+    // For a complete session, the previous outbox contained the messages.
     if is_conversation && !session.is_complete {
-        // Only PROMPT contains what was added to the outbox later.
+        // Messages that were added to the outbox later are only in PROMPT.
         let written = session.words_written().iter();
         events.extend(written.map(|words| said(words, now.clone())));
     }
@@ -108,7 +108,7 @@ pub(super) fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) 
     EventsMessage { run_id, status, events }
 }
 
-/// An outcome within limits. A warning event says what is left out of a file, since the protocol has no field for it.
+/// Shortens an outcome. A warning says what is left out of a file, since the protocol has no field for that.
 fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
     let mut outcome = outcome.within(limits.each);
     let Detail::Read { path, content, encoding, size } = &mut outcome.detail else {
@@ -135,7 +135,7 @@ fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
     outcome
 }
 
-/// How many bytes of a file are shown within a limit, and their lines. Encoded content is shown completely or not at all.
+/// How many bytes of a file are shown within a limit, and their lines. Base64 is shown completely or not at all.
 fn shown_within(content: &str, encoding: Encoding, limit: usize) -> (usize, LineRange) {
     let end = match encoding {
         Encoding::Utf8 => contents_within(content, limit).len(),
@@ -147,7 +147,7 @@ fn shown_within(content: &str, encoding: Encoding, limit: usize) -> (usize, Line
     (end, lines_within(read, content, end, bytes))
 }
 
-/// The part of a file that the model sees in events that contain `limit` characters of it.
+/// The part of a file that the model sees if events show `limit` characters of the file.
 pub(super) fn shown(outcome: &Outcome, limit: usize) -> Option<ShownFile> {
     let Detail::Read { path, content, encoding, .. } = &outcome.detail else { return None };
     let version = encoding.decode(content).ok().map(|bytes| FileVersion::whole(&bytes));
@@ -155,7 +155,7 @@ pub(super) fn shown(outcome: &Outcome, limit: usize) -> Option<ShownFile> {
     Some(ShownFile::new(path, &lines, version))
 }
 
-/// The id of a run: `run_{id}_{NNNN}` with the number of the answered outbox, or the run's own name.
+/// The ID of a run: `run_{id}_{NNNN}` with the number of the answered outbox, or the run's own name.
 fn run_id(session: &Session, answered: u32) -> String {
     match session.run {
         Some(_) => session.stem(),

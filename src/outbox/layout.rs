@@ -1,8 +1,8 @@
-//! Composes the sections of an outbox, and shortens them if there is not enough room.
+//! Composes the sections of an outbox, and shortens them if necessary.
 //!
-//! Sections get room in this order: PROTOCOL, Environment and PROMPT, the task and results, requested contents, contents
-//! that nobody requested, the outline, the listing. A little is reserved for the listing, and a fifth for requested
-//! contents.
+//! Sections get room in this order: PROTOCOL, Environment and PROMPT; the task and results; requested contents;
+//! contents that nobody requested; the outline; the listing. A little room is reserved for the listing, and a fifth of
+//! the limit for requested contents.
 
 use super::budget::{STEPS, fits, greatest};
 use super::contents::{FileBlock, RequestedBlocks, render_offered, render_outline, within};
@@ -19,42 +19,42 @@ use crate::tokens::{self, Estimate};
 use crate::workspace::overview::Overview;
 use crate::workspace::walk::Walk;
 
-/// How many tokens are reserved for the listing, unless it needs fewer.
+/// The number of tokens reserved for the listing, unless it needs fewer.
 const LISTING: usize = 500;
-/// The share of `context_tokens` that the listing gets in later outboxes: one in this many.
+/// In later outboxes, the listing gets `context_tokens` divided by this number.
 const LATER_LISTING: usize = 8;
 
-/// The most room that contents and the outline get in the first outbox, in percent.
+/// The most room for contents and for the outline in the first outbox, in percent.
 const CONTENTS: usize = 70;
 const OUTLINE: usize = 20;
 
 /// A rendered outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedOutbox {
-    /// Its text.
+    /// The text of the outbox.
     pub text: String,
-    /// The number of its tokens: exact if it may exceed the limit, otherwise an estimate. It can exceed the limit only if
-    /// the text that is never shortened does, such as the task and the person's words.
+    /// The number of tokens: exact if it may exceed the limit, otherwise an estimate. It exceeds the limit only if the
+    /// text that is never shortened does, such as the task and the person's messages.
     pub tokens: usize,
     /// The files that the model sees.
     pub shown: Vec<ShownFile>,
-    /// Whether it shows all results with their excerpts of files.
+    /// Whether it shows all results, with their excerpts of files.
     pub excerpts: bool,
-    /// If it does, the unchanged lines of files in results.
+    /// The unchanged lines of files in results, if `excerpts` is set.
     pub search_lines: Vec<ShownFile>,
     /// Files whose excerpts in results were redacted.
     pub withheld_from: Vec<RelPath>,
     /// Sentences for the person about the secrets that were found.
     pub withheld: Vec<String>,
-    /// In a session of operations, its [`screened_events`](super::screened_events).
+    /// The [`screened_events`](super::screened_events), in a session of operations.
     pub events: Option<EventsMessage>,
 }
 
-/// The input of the rendering. Results and contents are without secrets.
+/// The input for rendering. Secrets are already removed from results and contents.
 pub(super) struct Material<'a> {
     pub(super) session: &'a Session,
     files: &'a Files,
-    /// The text that is never shortened: the sections before the listing, and the beginning of PROMPT.
+    /// The texts that are never shortened: the sections before the listing, and the beginning of PROMPT.
     fixed: [String; 2],
     pub(super) outcomes: Vec<Outcome>,
     pub(super) changes: String,
@@ -109,7 +109,7 @@ pub fn render(
     let limit = environment.max_tokens;
     let unasked = environment.context_tokens.min(limit);
     let is_first = session.sequence == 1;
-    // For most outboxes an estimate shows that they are far below the limit, so the vocabulary need not be loaded.
+    // For most outboxes an estimate shows that they are far below the limit, so the vocabulary is not loaded.
     let whole = files.offered.all(unasked).map(|choices| {
         let offered = material.blocks(&choices, &mut redaction);
         let included = (0..material.included.len()).collect();
@@ -130,7 +130,7 @@ pub fn render(
     });
     let text = material.compose(&fitted);
     let counted = if is_short { 0 } else { tokens::count(&text) };
-    // The same number as that of `tokens::about`, unless that is too low.
+    // The same number as `tokens::about` returns, unless that is too low.
     let Estimate { likely, most } = tokens::estimate(&text);
     let tokens = if counted.max(most) > limit { counted } else { likely };
     let (is_tags, Limits { each, results, .. }) = (session.dialect == Dialect::Tags, fitted.limits);
@@ -154,8 +154,8 @@ impl<'a> Material<'a> {
         choices.iter().map(block).collect()
     }
 
-    /// Shortens the sections so that the outbox has at most `limit` tokens, and only so much that nobody requested that it
-    /// has about `unasked`. `with` makes the listing, in which the shown files count as near to the work, too.
+    /// Shortens the sections so that the outbox has at most `limit` tokens. Unrequested contents are cut further, to
+    /// about `unasked` tokens in total. `with` makes a listing in which the shown files also count as near to the work.
     fn fit<'w>(
         &self,
         [limit, unasked]: [usize; 2],
@@ -164,7 +164,7 @@ impl<'a> Material<'a> {
         with: &dyn Fn(&[&str]) -> Listing<'w>,
     ) -> Fitted<'a> {
         let fixed: usize = self.fixed.iter().map(|text| tokens::count(text)).sum();
-        // The outbox may have a few more tokens than its sections together.
+        // The outbox may have a few more tokens than the sum of its sections.
         let room = limit.saturating_sub(fixed + limit / 1000 + 16);
         let left =
             |limits: &Limits| room.saturating_sub(tokens::count(&self.within(limits).concat()));
@@ -177,7 +177,7 @@ impl<'a> Material<'a> {
         let reserved = for_listing + requested.min(limit / 5);
 
         let mut limits = Limits { file: 0, ..Limits::NONE };
-        // All items are shortened evenly; if that is not enough, results are left out.
+        // All items are shortened evenly. If that is not enough, results are left out.
         let each = greatest(usize::MAX, STEPS, |each| fit(Limits { each, ..limits }, reserved));
         limits.each = each.unwrap_or_default();
         if each.is_none() {
@@ -188,7 +188,7 @@ impl<'a> Material<'a> {
         limits.file = greatest(usize::MAX, STEPS, file).unwrap_or_default();
         let spare = left(&limits).saturating_sub(for_listing);
         if limits.file < usize::MAX && spare > room / 8 {
-            // Room that files with very long lines cannot use goes to the first file that can use it.
+            // Files with very long lines cannot use this room. The first file that can use it gets it.
             limits.larger = self.requested.blocks.iter().enumerate().find_map(|(n, block)| {
                 let shown = block.render(limits.file);
                 let room = tokens::count(&shown) + spare;
@@ -201,7 +201,7 @@ impl<'a> Material<'a> {
         let included = within(&self.included, left.saturating_sub(for_listing));
         let blocks: Vec<&FileBlock<'a>> = included.iter().map(|n| &self.included[*n]).collect();
         let left = left.saturating_sub(tokens::count(&render_offered(&blocks, usize::MAX)));
-        // What was requested may exceed the limit for what nobody requested.
+        // Requested contents may exceed the limit for unrequested ones.
         let room = unasked.saturating_sub(limit - left).max(unasked / 4).min(left);
         let most = room * CONTENTS / 100;
         // The choice is based on an estimate.
@@ -223,7 +223,7 @@ impl<'a> Material<'a> {
         let mut fitted = Fitted { limits, included, offered, outline, listing: not_listed };
         let used = tokens::count(&self.compose(&fitted));
         let most = limit - left + room;
-        // The listing is based on an estimate, and may be longer after redaction.
+        // The listing was chosen by an estimate, and redaction may make it longer.
         let rooms = std::iter::successors(Some(most.saturating_sub(used)), |room| {
             Some(room - room.div_ceil(8))
         });
@@ -236,7 +236,7 @@ impl<'a> Material<'a> {
         fitted
     }
 
-    /// The sections that can be shortened, except files and listings.
+    /// The sections that can be shortened, except offered files and listings.
     fn within(&self, limits: &Limits) -> [String; 4] {
         [
             sections::header(self.session, limits.each),
@@ -257,7 +257,7 @@ impl<'a> Material<'a> {
             .concat()
     }
 
-    /// The contents that the first outbox shows.
+    /// The blocks with contents that nobody requested.
     fn unasked<'f>(&'f self, fitted: &'f Fitted<'a>) -> impl Iterator<Item = &'f FileBlock<'a>> {
         fitted.included.iter().map(|n| &self.included[*n]).chain(&fitted.offered)
     }
@@ -268,7 +268,7 @@ impl<'a> Material<'a> {
         let offered = self.unasked(fitted).filter_map(|block| block.shown(usize::MAX, wholes));
         let requested = self.requested.blocks.iter().enumerate();
         let requested = requested.filter_map(|(n, block)| block.shown(limits.of_block(n), wholes));
-        // In sessions of tags, files are read after the reply was carried out.
+        // In sessions of operations, results contain the files. In sessions of tags, files are read after the reply.
         let read = self.session.last_results.iter();
         let read = read.filter_map(|outcome| events::shown(outcome, limits.each));
         offered.chain(requested).chain(read).collect()

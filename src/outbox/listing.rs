@@ -1,7 +1,7 @@
 //! The section `## Workspace Files`: every file with its size or, if there are many files, a tree with counts.
 //!
-//! In a tree, a folder shows all of its children, or only those that lead to the work (the files of the newest results and
-//! those that the person named), or none. One line stands for the others. Small folders near the work are shown first.
+//! In a tree, a folder shows all of its children, or only those near the work (files of the newest results and files
+//! that the person named), or none. One line counts the others. Small folders near the work are shown first.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::workspace::walk::{Count, EntryKind};
 
 /// The most lines of a listing.
 const LIMIT: usize = 400;
-/// How many unreadable folders are named. The last two are named, too: a guest may put a summary there.
+/// The most unreadable folders that are named first. The last two are also named: a guest may put a summary there.
 const UNREADABLE: usize = 20;
 pub(super) const NOT_LISTED: &str = "  (not listed)\n";
 
@@ -24,27 +24,27 @@ pub(super) struct Listing<'w> {
     overview: &'w Overview<'w>,
     dialect: Dialect,
     root: ListedFolder<'w>,
-    /// How many paths are near to the work.
+    /// The number of paths near the work.
     near: usize,
 }
 
 /// A folder of the tree.
 struct ListedFolder<'w> {
-    /// Its path with a `/` at the end; empty for the root.
+    /// The folder's path with a `/` at the end; empty for the root.
     path: &'w str,
     first_row: usize,
     way: Option<NearPlace>,
-    /// How many children it has.
+    /// The number of children.
     width: usize,
-    /// The first [`LIMIT`] children and those that lead to the work. No others are ever shown.
+    /// The first [`LIMIT`] children, and those near the work. Other children are never shown.
     children: Vec<ListedChild<'w>>,
-    /// The files of the other children.
+    /// The numbers of files in the other children.
     rest: Counts,
-    /// The files of all children.
+    /// The numbers of files in all children.
     all: Counts,
 }
 
-/// Files, and those that are build products.
+/// The numbers of ordinary files and of build products.
 type Counts = [Count; 2];
 
 /// A row, or a folder with its rows.
@@ -54,8 +54,8 @@ struct ListedChild<'w> {
     folder: Option<Box<ListedFolder<'w>>>,
 }
 
-/// The limits of a tree: how many of the near paths are shown, the cost up to which a folder shows all of its children,
-/// and how many children other folders that lead to the work show.
+/// The limits of a tree: how many near paths are shown, the cost up to which a folder shows all of its children, and
+/// how many children other folders near the work show.
 type TreeLimits = [usize; 3];
 
 impl<'w> Listing<'w> {
@@ -64,7 +64,7 @@ impl<'w> Listing<'w> {
         Self { overview, dialect, root, near: near.len() }
     }
 
-    /// Renders as much as fits into `room`; [`NOT_LISTED`] if nothing does.
+    /// Renders as much as fits into `room`; [`NOT_LISTED`] if nothing fits.
     pub(super) fn render(&self, room: usize, measure: fn(&str) -> usize) -> String {
         let closing = closing(self.overview);
         if self.overview.len() <= LIMIT {
@@ -92,8 +92,8 @@ impl<'w> Listing<'w> {
         }
     }
 
-    /// As much of the tree as fits: first the near paths, then whole folders, then as many children of the folders that lead
-    /// to the work as fit into half of the remaining room.
+    /// As much of the tree as fits: first the near paths, then whole folders. Half of the remaining room is for further
+    /// children of folders near the work.
     fn grow(&self, room: usize, measure: fn(&str) -> usize) -> Vec<String> {
         let size = |limits| {
             let lines = self.tree(limits);
@@ -111,13 +111,13 @@ impl<'w> Listing<'w> {
                 let (lines, used) = size(limits);
                 lines <= most_lines && used <= room
             };
-            // This many steps find any limit exactly.
+            // 40 steps find any limit exactly.
             limits[n] = greatest(most, 40, fits).unwrap_or_default();
         }
         self.tree(limits)
     }
 
-    /// The lines of the tree; incomplete if they are more than [`LIMIT`].
+    /// The lines of the tree; incomplete if there are more than [`LIMIT`].
     fn tree(&self, limits: TreeLimits) -> Vec<String> {
         let mut lines = Vec::new();
         self.add_folder(&self.root, 0, limits, &mut lines);
@@ -255,7 +255,7 @@ fn describe_hidden([files, products]: Counts, kind: &str) -> String {
     files.into_iter().chain(products).collect::<Vec<_>>().join("; ")
 }
 
-/// Describes how many files of a kind there are: `1,234 ignored files, 56 MB`.
+/// Describes a number of files of a kind: `1,234 ignored files, 56 MB`.
 fn describe(Count { files, bytes, is_whole }: Count, kind: &str) -> String {
     let noun = if files == 1 { "file" } else { "files" };
     let described = format!("{} {kind}{noun}, {}", grouped(files), size(bytes));

@@ -1,9 +1,9 @@
 //! Renders the outbox: one text with everything that the model needs (tag protocol, "Outbox Format"). Pure: the same
 //! values always give the same text.
 //!
-//! Markers and headings are flush left. Data is indented, or in a block whose markers it cannot forge (see
-//! `boundaries`). If the outbox would be too long, `layout` shortens sections, and the outbox says how to see the rest.
-//! [`parts`] splits an outbox for chat windows that take only short messages.
+//! Markers and headings are not indented. Data is indented, or in a block whose markers it cannot forge (see
+//! `boundaries`). If the outbox is too long, `layout` shortens sections, and the outbox says how to see the rest.
+//! [`parts`] splits an outbox for chats that accept only short messages.
 
 mod boundaries;
 mod brief;
@@ -39,7 +39,7 @@ pub use sections::with_words;
 pub struct Environment {
     pub system: String,
     pub shell: String,
-    /// The sandbox of commands, if there is one.
+    /// The sandbox of commands, if any.
     pub sandbox: String,
     /// Whether commands can use the network.
     pub network: String,
@@ -47,13 +47,13 @@ pub struct Environment {
     pub protected: String,
     /// What the policy restricts, if anything.
     pub policy: Option<String>,
-    /// The default timeout of a command, and the longest that it can request, in seconds.
+    /// The default timeout of a command, and the longest timeout that it can request, in seconds.
     pub timeout: u64,
     pub longest: u64,
     /// How many characters of a command's output are kept.
     pub output_limit: usize,
     pub max_tokens: usize,
-    /// The longest first outbox.
+    /// The most tokens of a first outbox.
     pub context_tokens: usize,
     pub secrets: Secrets,
 }
@@ -61,18 +61,18 @@ pub struct Environment {
 /// The files whose contents an outbox shows.
 #[derive(Debug, Default)]
 pub struct Files {
-    /// The answers to the session's read requests, in order: the file, its beginning, or why it cannot be read. Sessions
-    /// of operations have none, since their events contain the files.
+    /// The answers to the session's read requests, in order: the file, its beginning, or why it cannot be read. Empty
+    /// in sessions of operations, since their events contain the files.
     pub requested: Vec<Result<Contents, Failure>>,
     /// The files that the first outbox may show without a request.
     pub offered: Offered,
-    /// The whole files of which parts were requested or are in results, unless they are too large.
+    /// Complete files, for those of which parts were requested or are in results, unless they are too large.
     pub wholes: Vec<Contents>,
     /// Secret files ([`crate::secrets::is_secret_text_file`]). Their values are withheld wherever they occur.
     pub secrets: Vec<Contents>,
 }
 
-/// Sentences about secrets for an outbox that shows the requested files; see [`RenderedOutbox::withheld`].
+/// Sentences about secrets in the requested files; see [`RenderedOutbox::withheld`].
 pub fn withheld(files: &Files, secrets: &Secrets) -> Vec<String> {
     let mut redaction = Redaction::new(files, secrets);
     for contents in files.requested.iter().flatten() {
@@ -90,20 +90,20 @@ pub fn screened_events(session: &Session, secrets: &Secrets, files: &Files) -> E
 /// A file whose contents an outbox shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownFile {
-    /// Its path, with links resolved.
+    /// The path, with links resolved.
     pub path: RelPath,
-    /// Whether all of it is shown.
+    /// Whether the whole file is shown.
     pub whole: bool,
-    /// The first and last line of each range that is shown, unless all of it is.
+    /// The first and last line of each range that is shown, unless the whole file is.
     pub lines: Vec<(usize, usize)>,
-    /// The line of which only a part is shown.
+    /// A line that is shown only in part.
     pub cut: Option<usize>,
-    /// Its version; None if only a part of it is known.
+    /// The version of the file; None if only a part of it is known.
     pub version: Option<FileVersion>,
 }
 
 impl ShownFile {
-    /// Only the last line can be partial.
+    /// Makes a value from the shown lines. Only the last line can be partial.
     fn new(path: &RelPath, lines: &LineRange, version: Option<FileVersion>) -> Self {
         let LineRange { first, last, total, uncounted, cut, within_line, .. } = *lines;
         let whole = first <= 1 && last == total && !(uncounted || cut || within_line);

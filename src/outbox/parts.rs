@@ -1,9 +1,9 @@
-//! Splits an outbox into parts for chat windows that take only short messages. Pure.
+//! Splits an outbox into parts for chats that accept only short messages. Pure.
 //!
-//! The first and last line of a part tell the model what it is. Without these lines, the parts together are the outbox,
-//! byte for byte. A part ends at the end of a line, unless the line is longer than a part.
+//! The first and last line of a part tell the model which part it is. Without these lines, the joined parts are the
+//! outbox, byte for byte. A part ends at the end of a line, unless the line is longer than a part.
 //!
-//! Characters are UTF-16 units, as web pages count them. Other ways of counting give fewer.
+//! Characters are UTF-16 units, as web pages count them. Other ways of counting give smaller numbers.
 
 use std::str::FromStr;
 
@@ -11,17 +11,17 @@ use thiserror::Error;
 
 use super::boundaries::{could_be_part, word};
 
-/// The fewest characters of an outbox in a part, whose own two lines are about as long.
+/// The fewest characters of an outbox in a part. The two lines around them are about as long.
 const LEAST: usize = 200;
-/// The most parts of an outbox. The two lines of a part have room for this number.
+/// The most parts of an outbox. The two lines of a part have room for a number this long.
 const MOST: usize = 999_999;
 
 /// A requested part: `K` or `K/N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartNumber {
-    /// Its number, from 1.
+    /// The number of the part, from 1.
     pub part: usize,
-    /// The number of parts; None if the limit decides.
+    /// The number of parts; None if it follows from the limit.
     pub of: Option<usize>,
 }
 
@@ -30,7 +30,7 @@ pub struct PartNumber {
 pub struct OutboxPart {
     /// The text to send. A single part is the outbox itself.
     pub text: String,
-    /// Its number, from 1.
+    /// The number of the part, from 1.
     pub part: usize,
     /// The number of parts.
     pub of: usize,
@@ -68,10 +68,10 @@ impl FromStr for PartNumber {
     }
 }
 
-/// Returns a part of an outbox. Without a number of parts, each has at most `limit` characters with its own lines.
+/// Returns a part of an outbox. If the number of parts is not given, a part has at most `limit` characters in all.
 ///
 /// # Errors
-/// The part does not exist, or the outbox cannot be split like that.
+/// The part does not exist, or the outbox cannot be split this way.
 pub fn part(outbox: &str, asked: PartNumber, limit: usize) -> Result<OutboxPart, NoPart> {
     // A text cannot contain its own digest.
     let word = could_be_part(outbox)
@@ -94,7 +94,7 @@ pub fn length(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// A part with its two lines, which contain `word`.
+/// A part between its first and last line, which contain `word`. A single part has no such lines.
 fn framed(piece: &str, part: usize, of: usize, word: &str) -> String {
     if of == 1 {
         return piece.to_owned();
@@ -112,7 +112,7 @@ fn framed(piece: &str, part: usize, of: usize, word: &str) -> String {
     )
 }
 
-/// Splits a text into pieces whose parts have at most `limit` characters.
+/// Splits a text so that each part, with its two lines, has at most `limit` characters.
 fn pieces_within<'t>(text: &'t str, limit: usize, word: &str) -> Result<Vec<&'t str>, NoPart> {
     if length(text) <= limit {
         return Ok(vec![text]);
@@ -126,7 +126,7 @@ fn pieces_within<'t>(text: &'t str, limit: usize, word: &str) -> Result<Vec<&'t 
     Ok(filled(text, limit - lines))
 }
 
-/// Splits a text into pieces of as many lines as fit, or as much of a longer line as fits.
+/// Splits a text into pieces with as many whole lines as fit. A longer line is split.
 fn filled(text: &str, room: usize) -> Vec<&str> {
     let (mut pieces, mut begin, mut at, mut used) = (Vec::new(), 0, 0, 0);
     for line in text.split_inclusive('\n') {
@@ -144,15 +144,15 @@ fn filled(text: &str, room: usize) -> Vec<&str> {
     pieces
 }
 
-/// Piece `n` of `of` pieces of about the same length; None if there is none.
+/// Piece `n` of `of` pieces of about the same length; None if `n` is out of range.
 fn even_piece(text: &str, n: usize, of: usize) -> Result<Option<&str>, NoPart> {
     let length = length(text);
     let most = (length / LEAST).max(1);
     if of > most {
         return Err(NoPart::TooMany { length, of, most });
     }
-    // A piece ends with the last line before its ideal end, or exactly there if the next line has more than half a
-    // piece before its ideal end.
+    // A piece ends after the last line before its ideal end. If the next line has more than half a piece before the
+    // ideal end, the piece ends exactly there.
     let end = |n: usize| {
         let mut left = length * n / of;
         let fits = |c: &char| left.checked_sub(c.len_utf16()).map(|less| left = less).is_some();

@@ -1,7 +1,7 @@
 //! Removes secrets from the files and results that an outbox shows. Pure.
 //!
-//! Everything is redacted before it is shortened. Parts and single lines of a file are taken from the redacted whole file,
-//! since a part alone may not be recognisable as a secret: no single line of a private key is.
+//! Everything is redacted before it is shortened. Parts and single lines of a file are taken from the redacted whole
+//! file, since a part alone may not be recognisable as a secret, such as a line of a private key.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,10 +20,10 @@ use crate::settings::Secrets;
 use crate::text::visible_line;
 use crate::workspace::Contents;
 
-/// The most redacted lines of a file that are searched for one that has moved.
+/// The most redacted lines of a file that are searched for a line that has moved.
 const LINES: usize = 5_000;
 
-/// Sentences about secrets in the person's own words, which an outbox shows as they are.
+/// Sentences about secrets in a message from the person, which an outbox shows unchanged.
 pub fn words_messages(text: &str, secrets: &Secrets) -> Vec<String> {
     let mut redactor = Redactor::new(secrets);
     redactor.words("what you said", text);
@@ -34,9 +34,9 @@ pub fn words_messages(text: &str, secrets: &Secrets) -> Vec<String> {
 struct WholeFile<'a> {
     contents: &'a Contents,
     text: Cow<'a, str>,
-    /// Where its lines begin.
+    /// The offset of each line.
     starts: Vec<usize>,
-    /// The text without secrets; None if the person released the file.
+    /// The text without secrets; None if the person allowed the file.
     redacted: Option<Redacted>,
     /// The lines that contain secrets, by number.
     changed: BTreeMap<usize, RedactedLine>,
@@ -63,7 +63,7 @@ impl<'a> WholeFile<'a> {
 pub(super) struct Redaction<'a> {
     pub(super) redactor: Redactor,
     wholes: BTreeMap<&'a str, WholeFile<'a>>,
-    /// Their lines that results show completely and unchanged.
+    /// The lines of these files that results show completely and unchanged.
     seen: BTreeMap<&'a str, Vec<(usize, usize)>>,
     /// Files whose excerpts in results were redacted.
     withheld_from: Vec<RelPath>,
@@ -82,7 +82,7 @@ impl<'a> Redaction<'a> {
         Self { redactor, wholes, seen, withheld_from, excerpt_room: tags::EXCERPT_LINES }
     }
 
-    /// The text of a file, or of the requested lines.
+    /// The text of a file, or the requested lines.
     pub(super) fn text(&mut self, contents: &Contents) -> String {
         let text = &*String::from_utf8_lossy(whole_lines(contents));
         let Self { redactor, wholes, .. } = self;
@@ -102,7 +102,7 @@ impl<'a> Redaction<'a> {
         shown.into_owned()
     }
 
-    /// Records secrets in the person's words since the last outbox. The words are shown as they are.
+    /// Records secrets in the messages from the person since the last outbox. These are shown unchanged.
     pub(super) fn note_words(&mut self, session: &Session) {
         if session.sequence == 1 {
             self.redactor.words("your task", &session.task);
@@ -111,18 +111,18 @@ impl<'a> Redaction<'a> {
         said.for_each(|text| self.redactor.words("what you said", text));
     }
 
-    /// A name, which may be a path.
+    /// Redacts a name, which may be a path.
     pub(super) fn name(&mut self, name: &str) -> String {
         self.redactor.name(name).into_owned()
     }
 
-    /// Describes a change of a file.
+    /// Describes a change of a file, without secrets.
     pub(super) fn change(&mut self, change: &FileChange) -> String {
         let from = change.from.as_ref().map(|from| self.name(from));
         FileChange { path: self.name(&change.path), from, ..change.clone() }.describe()
     }
 
-    /// The newest results of a session, including why requested files cannot be shown.
+    /// The newest results of a session, with the reasons why requested files cannot be shown.
     pub(super) fn results(&mut self, session: &Session, files: &Files) -> Vec<Outcome> {
         let mut results = session.last_results.clone();
         let is_read = |outcome: &&mut Outcome| matches!(outcome.detail, Detail::ReadLater { .. });
@@ -152,7 +152,7 @@ impl<'a> Redaction<'a> {
                     CommandOutput::Apart { stdout, stderr } => vec![stdout, stderr],
                 };
                 for capture in captures {
-                    // The text beyond a cut helps to recognise a secret, and is never shown.
+                    // The text beyond a cut helps to recognise a secret. It is never shown.
                     let (after_head, before_tail) = capture.take_margins();
                     let Capture { head, tail, .. } = capture;
                     *head = redactor.output_part(command, "", head, &after_head);
@@ -188,7 +188,7 @@ impl<'a> Redaction<'a> {
         }
     }
 
-    /// Redacts the paths in a result. The reason of a failure is redacted as one text.
+    /// Redacts the paths in a result. The reason of a failure was redacted as one text.
     fn paths(&mut self, outcome: &mut Outcome) {
         let paths = match &mut outcome.detail {
             Detail::Moved { path, to, .. } => vec![path, to],
@@ -201,7 +201,7 @@ impl<'a> Redaction<'a> {
             _ => return,
         };
         for path in paths {
-            // A path that becomes too long is withheld completely.
+            // If redaction makes a path too long, the whole path is withheld.
             let shown = RelPath::parse(&self.name(path.as_str()));
             if let Ok(shown) = shown.or_else(|_| RelPath::parse("[withheld]")) {
                 *path = shown;
@@ -217,7 +217,7 @@ impl<'a> Redaction<'a> {
         let cut = CutEnds { beginning: hit.start > HIT_WIDTH, end };
         let is_whole = hit.start == 0 && text.chars().count() <= HIT_WIDTH;
         if let Cow::Owned(shown) = self.line(Some(path), hit.line, text, cut, is_whole, whole) {
-            // Show the same part, or the text from the first redacted place if that was changed.
+            // Show the same part. If its text was changed, show the text from the first redacted place.
             let rest: String = text.chars().skip(hit.start).collect();
             let same = text.chars().zip(shown.chars()).take_while(|(a, b)| a == b).count();
             hit.start = match shown.strip_suffix(&rest) {
@@ -242,7 +242,7 @@ impl<'a> Redaction<'a> {
         };
         let first = |line: &str| line.chars().take(Excerpt::LENGTH).collect::<String>();
         for (number, text) in &mut excerpt.lines {
-            // A note about the rest follows the cut.
+            // A note about the rest may follow a shortened line.
             let line = first(text);
             let rest = &text[line.len()..];
             let cut = CutEnds { beginning: false, end: !rest.is_empty() };
@@ -255,9 +255,9 @@ impl<'a> Redaction<'a> {
         }
     }
 
-    /// Redacts a line of a file that a result shows `shortened`. The line is taken from the whole file if it still exists
-    /// there, perhaps elsewhere. If `is_whole`, all of `text` is shown; then a line that is unchanged in the file is recorded
-    /// as shown.
+    /// Redacts a line of a file that a result shows `shortened`. The redacted line is taken from the whole file if the
+    /// line still exists there, perhaps at another place. If `is_whole`, `text` is the complete line, and a line that
+    /// is unchanged in the file is recorded as shown.
     fn line<'t>(
         &mut self,
         path: Option<&str>,
@@ -317,7 +317,7 @@ mod tests {
 
     const MARGIN: usize = 1_000;
 
-    /// A line that was found, of which a part is shown that begins with that character.
+    /// A search hit. The shown part of the line begins at the character `start`.
     fn hit(line: &str, start: usize) -> Hit {
         let skipped = start.saturating_sub(MARGIN);
         let kept = start - skipped + HIT_WIDTH + MARGIN;
@@ -365,7 +365,7 @@ mod tests {
                     let pieces = key.as_bytes().windows(6);
                     let mut pieces = pieces.map(|piece| std::str::from_utf8(piece).unwrap());
                     assert!(!pieces.any(|piece| shown.contains(piece)), "{shown}");
-                    // The same part of the line is shown, if the key is not in it.
+                    // If the shown part does not contain the key, it stays the same.
                     if has_one && (at >= first + key.len() || at + HIT_WIDTH <= first) {
                         assert_eq!(shown, hit.to_string());
                     }

@@ -9,23 +9,23 @@ use crate::protocol::{Detail, Dialect, Outcome, operations, tags};
 use crate::session::{Ignored, Reversal, Session, TurnChanges};
 use crate::text::{count, first_of, indented, visible, visible_line};
 
-/// Lines are not shortened to fewer characters.
+/// The fewest characters to which a line is shortened.
 const LINE: usize = 300;
-/// How many changed files are named, and how many characters of each name are shown.
+/// The most changed files that are named, and the most characters of each name.
 const NAMED: usize = 30;
 const NAME_LENGTH: usize = 200;
 
-/// The limits of the task in HEADER, of results and of requested files.
+/// The limits for the task in HEADER, for results and for requested files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// The most characters of each item: the task, an output stream, a list of lines or names, a file in events, and the
-    /// person's words in events (PROMPT contains all of them).
+    /// The most characters of each item: the task, an output stream, a list of lines or names, a file in events, and
+    /// each message from the person in events (PROMPT contains all of it).
     pub(super) each: usize,
     /// The most results. Failures take precedence.
     pub(super) results: usize,
     /// The most characters of each requested file.
     pub(super) file: usize,
-    /// A block that may have more characters: its index, and their number.
+    /// The index of a block that may have more characters, and their number.
     pub(super) larger: Option<(usize, usize)>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn render(material: &Material<'_>, limits: &Limits) -> String {
         return String::new();
     }
     let (results, [failed, ok]) = keep(describe_each(material, limits), limits.results);
-    // It is flush left, so it cannot be data.
+    // Only deaddrop's own lines are not indented, so this cannot be mistaken for data.
     let more = format!("[... more results are left out for room: {ok} OK, {failed} FAILED ...]\n");
     let more = if failed + ok > 0 { &*more } else { "" };
     format!("\n## Previous Command Results\n{}{more}{changes}", results.concat())
@@ -66,7 +66,7 @@ fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)
             Detail::ReadLater { .. } => {
                 material.requested.result(reads.next().unwrap_or_default(), limits)
             }
-            // The line distinguishes equal commands.
+            // The line number distinguishes equal commands.
             Detail::Ran(_) if !outcome.success() && outcome.line > 0 => {
                 let summary = tags::summary(outcome);
                 (false, format!("{summary}, line {} of the reply", outcome.line))
@@ -86,7 +86,7 @@ fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)
         if let Detail::Ran(execution) = &outcome.detail {
             let output = tags::output(&execution.output.within(limits.each));
             if !output.is_empty() {
-                // Each line is indented, so none can pose as a result.
+                // Each line is indented, so it cannot pose as a result.
                 let (first, rest) = output.split_once('\n').unwrap_or((&output, ""));
                 let first = format!("Output: {first}");
                 text.push_str(&indented(&[first.trim_end(), rest].join("\n")));
@@ -97,7 +97,7 @@ fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)
     material.outcomes.iter().map(result).collect()
 }
 
-/// Changes of the newest turn that its results do not report, as whole lines; mostly none.
+/// Changes of the newest turn that its results do not report, as whole lines; usually none.
 pub(super) fn describe_changes(session: &Session, redaction: &mut Redaction<'_>) -> String {
     let Some(changed) = session.changed.as_deref() else { return String::new() };
     if let Some(back) = &changed.back {
@@ -107,7 +107,7 @@ pub(super) fn describe_changes(session: &Session, redaction: &mut Redaction<'_>)
     let by_commands = by_commands.map(|change| redaction.change(change));
     let introduction = format!("Commands changed {}", count(changed.by_commands, "file"));
     let text = list(&introduction, by_commands, changed.by_commands);
-    // Only losses matter: builds and new ignored files are not reported.
+    // Only losses matter. Builds and new ignored files are not reported.
     let Some(Ignored { lost, .. }) = &changed.ignored else { return text };
     let introduction = "Commands deleted or overwrote ignored files, which the user cannot undo";
     text + &list(introduction, lost.named.iter().map(|name| redaction.name(name)), lost.count)
@@ -148,7 +148,7 @@ fn describe_undo(changed: &TurnChanges, back: &Reversal, redaction: &mut Redacti
         + " Rely on these files as they are now, and read them again before you edit them by line numbers.\n"
 }
 
-/// A line with the first of these names, and how many more of `all` there are; nothing if there are none.
+/// A line with the first of these names, and the number of others out of `all`; empty if `all` is 0.
 fn list(introduction: &str, named: impl Iterator<Item = String>, all: usize) -> String {
     if all == 0 {
         return String::new();

@@ -9,10 +9,10 @@ use crate::protocol::{Dialect, Outcome, operations, tags};
 use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
 
-/// The most characters of the task in the first HEADER, since PROMPT contains all of it, and the fewest in later ones.
+/// The most characters of the task in the first HEADER (PROMPT contains all of it), and the least limit in later ones.
 const TASK: usize = 2_000;
 
-/// What to do after something was denied.
+/// The instruction after an operation was denied.
 const DENIED: &str = "Do not send again what was denied. Find another way, or do the rest and say in your summary what is left to the user.\n";
 
 /// HEADER, with about `limit` characters of the task.
@@ -70,7 +70,7 @@ pub(super) fn before_listing(session: &Session, environment: &Environment) -> St
     )
 }
 
-/// The beginning of PROMPT, which is never shortened: the task, and the person's words.
+/// The beginning of PROMPT, which is never shortened: the task and the messages from the person.
 pub(super) fn prompt(session: &Session) -> String {
     let mut out = "\n=== PROMPT ===\n".to_owned();
     if session.sequence == 1 {
@@ -95,7 +95,7 @@ pub(super) fn prompt_end(material: &Material<'_>, limit: usize) -> String {
     let denied = if material.outcomes.iter().any(Outcome::is_denied) { DENIED } else { "" };
     let (changes, what, done) = match session.dialect {
         Dialect::Tags => ("", "results", "[DONE] with"),
-        // There is no event for changes.
+        // The protocol has no event for changes.
         Dialect::Operations => {
             (&*material.changes, "events", "a message operation with the id \"done\" and")
         }
@@ -106,7 +106,7 @@ pub(super) fn prompt_end(material: &Material<'_>, limit: usize) -> String {
     )
 }
 
-/// If the newest reply was cut off, says what was carried out and what to send again.
+/// If the newest reply was cut off, describes what was carried out and what to send again.
 fn describe_cut_off(results: &[Outcome]) -> String {
     let Some(cut) = results.iter().position(Outcome::is_cut_off) else { return String::new() };
     let (applied, failed): (Vec<usize>, Vec<usize>) =
@@ -120,7 +120,7 @@ fn describe_cut_off(results: &[Outcome]) -> String {
     )
 }
 
-/// Names blocks by their ascending numbers, in short: `Applied: blocks 1-3, 5.`; empty if there are none.
+/// Describes blocks by their ascending numbers: `Applied: blocks 1-3, 5.`; empty if there are none.
 fn describe_blocks(what: &str, numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
         [first, .., last] => format!("{first}-{last}"),
@@ -131,7 +131,7 @@ fn describe_blocks(what: &str, numbers: &[usize]) -> String {
     if runs.is_empty() { runs } else { format!("{what}: {noun} {runs}.") }
 }
 
-/// The end of PROMPT, with the first `added` of the words that the person added after the outbox was written.
+/// The end of PROMPT, with the first `added` messages that the person added after the outbox was written.
 fn end(session: &Session, added: usize) -> String {
     let all = session.words_added();
     let words = words("The user adds:", &all[..added.min(all.len())]);
@@ -142,7 +142,7 @@ fn end(session: &Session, added: usize) -> String {
     format!("\n{words}{place}: [REPLY session=\"{id}\" sequence=\"{sequence}\" key=\"{key}\"]\n")
 }
 
-/// Updates the text of the newest outbox so that it contains all added words. Everything before them stays the same.
+/// Updates the text of the newest outbox so that it contains all added messages. The text before them stays the same.
 /// None if `text` is not that outbox.
 pub fn with_words(text: &str, session: &Session) -> Option<String> {
     let rest =
@@ -150,7 +150,7 @@ pub fn with_words(text: &str, session: &Session) -> Option<String> {
     Some(format!("{rest}{}", end(session, session.added)))
 }
 
-/// The person's words after an introduction; empty if there are none.
+/// The messages from the person after an introduction; empty if there are none.
 fn words(introduction: &str, words: &[String]) -> String {
     if words.is_empty() {
         return String::new();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The decision of a policy on an operation. A stricter one is greater.
+/// The decision of a policy on an operation. A stricter decision is greater.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "decision")]
 pub enum Verdict {
@@ -10,11 +10,11 @@ pub enum Verdict {
     Allow,
     /// The person must approve it first.
     Ask(Ask),
-    /// It is not executed.
+    /// The operation is not executed.
     Deny(Denial),
 }
 
-/// Why the person is asked.
+/// Why the person must approve an operation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ask {
@@ -22,7 +22,7 @@ pub struct Ask {
     pub reason: String,
     /// The rule, such as `shell.approvalRequired`.
     pub policy: String,
-    /// What approval opens in the sandbox.
+    /// What the sandbox opens after approval.
     #[serde(default)]
     pub opens: Grant,
     /// Whether the person may approve this exact command permanently.
@@ -65,7 +65,7 @@ impl Verdict {
         Self::Deny(Denial { reason: reason.into(), policy: rule.to_owned(), suggestion })
     }
 
-    /// Its strictness, and the rule and reason if it is not `Allow`.
+    /// The strictness, and the rule and reason unless it is `Allow`.
     fn parts(&self) -> (u8, Option<(&str, &str)>) {
         match self {
             Self::Allow => (0, None),
@@ -74,12 +74,12 @@ impl Verdict {
         }
     }
 
-    /// The rule that asks or denies.
+    /// The rule that asks or denies, if any.
     pub fn rule(&self) -> Option<&str> {
         self.parts().1.map(|(rule, _)| rule)
     }
 
-    /// Why it asks or denies.
+    /// The reason to ask or deny, if any.
     pub fn reason(&self) -> Option<&str> {
         self.parts().1.map(|(_, reason)| reason)
     }

@@ -6,14 +6,14 @@ use crate::settings::matches;
 use crate::settings::{FilePolicy, Policy};
 use crate::text::byte_count;
 
-/// What is done to a file.
+/// The kind of access to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Read its contents.
+    /// Read the contents.
     Read,
-    /// Create or change it.
+    /// Create or change the file.
     Write,
-    /// Delete it.
+    /// Delete the file.
     Delete,
 }
 
@@ -22,18 +22,18 @@ pub fn path(policy: &Policy, access: Access, path: &RelPath, size: Option<u64>) 
     decide(&policy.files, access, Some(path), size)
 }
 
-/// Whether a search may read a file with this path and size. It skips files that need approval, too.
+/// Whether a search may read a file with this path and size. A search also skips files that need approval.
 pub fn may_search(files: &FilePolicy) -> impl Fn(&RelPath, u64) -> bool {
     move |path, size| decide(files, Access::Read, Some(path), Some(size)) == Verdict::Allow
 }
 
-/// Decides on listing a folder, or the workspace if None. Each file in it is decided on separately.
+/// Decides on listing a folder; None is the workspace. Each file in the folder is decided on separately.
 pub fn folder(policy: &Policy, folder: Option<&RelPath>) -> Verdict {
     let files = FilePolicy { allowed: Vec::new(), ..policy.files.clone() };
     decide(&files, Access::Read, folder, None)
 }
 
-/// Decides on an access to a path, or to the workspace itself if `path` is None.
+/// Decides on an access to a path; None is the workspace itself.
 fn decide(
     files: &FilePolicy,
     access: Access,
@@ -51,7 +51,7 @@ fn decide(
         );
     }
     let Some(path) = path else { return Verdict::Allow };
-    // On some file systems `.ENV` is `.env`.
+    // Some file systems treat `.ENV` and `.env` as the same file.
     let lower = path.as_str().to_lowercase();
     let is_blocked = |pattern: &&String| matches(&pattern.to_lowercase(), &lower);
     if let Some(pattern) = files.blocked.iter().find(is_blocked) {

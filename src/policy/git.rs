@@ -1,8 +1,8 @@
-//! Detects whether a shell command has git write to its own repository.
+//! Detects whether a shell command makes git write to its own repository.
 //!
 //! This is a courtesy, not a security boundary: if the repository is read-only, deaddrop can ask before git fails with
-//! "Read-only file system". Only the text counts, so aliases, scripts and variables are not detected. A subcommand that
-//! `data/git.toml` does not list as reading counts as writing.
+//! "Read-only file system". Only the text is examined, so aliases, scripts and variables are not detected. A subcommand
+//! counts as writing unless `data/git.toml` lists it as reading.
 
 use std::sync::LazyLock;
 
@@ -20,7 +20,7 @@ struct GitTable {
     form: Vec<ReadingForm>,
 }
 
-/// The forms in which a subcommand only reads. The table documents the fields.
+/// The forms in which a subcommand only reads. The fields are documented in the table.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ReadingForm {
@@ -36,14 +36,14 @@ struct ReadingForm {
 static GIT: LazyLock<GitTable> =
     LazyLock::new(|| toml::from_str(include_str!("data/git.toml")).expect("a table in order"));
 
-/// If a command has git write to a repository: the subcommand.
+/// Returns the subcommand if a command makes git write to a repository.
 pub(super) fn writes(simple: &Simple) -> Option<&str> {
     let (program, arguments) = simple.words.split_first()?;
     let arguments: Vec<&str> = arguments.iter().map(|word| &*word.text).collect();
     if reading::name(&program.text) == "git" { writing_subcommand(&arguments) } else { None }
 }
 
-/// Whether git may write in a line that is only partly readable, judged by its bare words.
+/// Whether git may write in a line that is only partly readable, judged by its words without quotes.
 pub(super) fn may_write(command: &str) -> bool {
     let text = command.replace("\\\n", "").replace(['\'', '"', '\\'], "");
     if text.len() > LONGEST {
@@ -58,7 +58,7 @@ pub(super) fn may_write(command: &str) -> bool {
 }
 
 /// The folder in which a command line creates a repository with `git init`, relative to the working directory. None if
-/// it creates none, or if the text alone does not say where.
+/// it creates none, or if the folder does not follow from the text.
 ///
 /// # Examples
 /// ```
@@ -67,11 +67,11 @@ pub(super) fn may_write(command: &str) -> bool {
 /// assert_eq!(inits("cd /tmp && git init x"), None);
 /// ```
 pub fn inits(command: &str) -> Option<String> {
-    // Git's variables can name another folder.
+    // Git's variables can specify another folder.
     if command.contains("GIT_") {
         return None;
     }
-    // Commands after an unreadable part are not in the list. A command that may change the folder ends the search.
+    // The list ends before an unreadable part. A command that may change the folder ends the search.
     let is_known = |simple: &&Simple| {
         let moves = ["cd", "pushd", "popd", "env", "git-init", "source", "."];
         let program = &simple.words[0];
@@ -86,13 +86,13 @@ pub fn inits(command: &str) -> Option<String> {
             [place] | ["-b" | "--initial-branch", _, place] => place,
             _ => return None,
         };
-        // Other options may mean another place, or no work tree.
+        // With other options, the folder may be different, or there is no work tree.
         let is_plain = reading::name(git) == "git" && !place.starts_with(['-', '/', '~']);
         is_plain.then(|| place.to_owned())
     })
 }
 
-/// The subcommand that writes to a repository with these arguments of git.
+/// The subcommand that writes to a repository, given git's arguments.
 fn writing_subcommand<'a>(arguments: &[&'a str]) -> Option<&'a str> {
     let mut rest = arguments.iter();
     let subcommand = loop {
@@ -127,7 +127,7 @@ impl ReadingForm {
             let option = argument.split('=').next().unwrap_or(argument);
             let is_free =
                 || self.options.is_empty() && words.first().is_some_and(|it| has(&self.words, it));
-            // `-n5` is `-n 5`.
+            // `-n5` is the same as `-n 5`.
             let numbered = option.trim_end_matches(|c: char| c.is_ascii_digit());
             if !argument.starts_with('-') {
                 words.push(*argument);
@@ -155,7 +155,7 @@ mod tests {
     use crate::policy::{Ask, Verdict, command};
     use crate::settings::Policy;
 
-    /// What the person is asked about git, where nothing else is asked about.
+    /// The question about git. The policy asks about nothing else.
     fn asked(line: &str) -> Option<String> {
         match command(&Policy::preset("workspace").unwrap(), line, true) {
             Verdict::Ask(Ask { reason, opens, .. }) if opens.repository => Some(reason),

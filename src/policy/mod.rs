@@ -1,7 +1,7 @@
-//! Allows, asks about or denies an operation before it is tried. Pure: only the operation's text counts.
+//! Allows, asks about or denies an operation before it is tried. Pure: only the text of the operation counts.
 //!
 //! This is a courtesy, not a security boundary, since a command can be written in many ways. The sandbox enforces the
-//! limits. The policy explains why something is denied and what to do instead, which a system error never does.
+//! limits. The policy explains why something is denied and what to do instead; a system error does not.
 
 mod decision;
 mod files;

@@ -1,4 +1,4 @@
-//! Matches commands with the patterns of a policy. A pattern is the beginning of a command: `npm publish`, or
+//! Matches commands against the patterns of a policy. A pattern is the beginning of a command, such as `npm publish` or
 //! `rm -rf /`.
 
 use super::reading::{Simple, Word, name, pattern_words, standard};
@@ -12,11 +12,11 @@ pub(super) enum Match {
     Yes,
 }
 
-/// Programs whose operands are files, so that their order does not matter.
+/// Programs whose operands are files. The order of their operands does not matter.
 const FILE_PROGRAMS: [&str; 10] =
     ["rm", "rmdir", "mv", "cp", "ln", "chmod", "chown", "chgrp", "shred", "truncate"];
 
-/// For these programs: a flag, its long name, and the length of the shortest unambiguous prefix of that.
+/// Long flags of programs: the short flag, the long name, and the length of the shortest unambiguous prefix.
 const LONG: [(&[&str], char, &str, usize); 5] = [
     (&["rm"], 'r', "--recursive", 3),
     (&["rm", "mv"], 'f', "--force", 3),
@@ -31,7 +31,7 @@ struct SplitCommand<'a> {
     letters: Vec<char>,
     long: Vec<&'a str>,
     operands: Vec<&'a Word>,
-    /// For each operand, whether it follows a flag, whose value it may be.
+    /// For each operand, whether it follows a flag. It may be the flag's value.
     behind_flag: Vec<bool>,
     /// Whether a word may expand to an unknown flag.
     open: bool,
@@ -76,7 +76,7 @@ impl<'a> SplitCommand<'a> {
     }
 }
 
-/// Matches a command with a pattern from a list of blocked commands, or of those that need approval.
+/// Matches a command against a pattern from the list of blocked commands, or of commands that need approval.
 pub(super) fn match_pattern(pattern: &str, simple: &Simple) -> Match {
     let pattern = pattern_words(pattern);
     let (Some(wanted), Some(given)) =
@@ -105,7 +105,7 @@ pub(super) fn match_pattern(pattern: &str, simple: &Simple) -> Match {
     flags.min(operands_match)
 }
 
-/// Whether one of the operands is the wanted file.
+/// Whether an operand is the wanted file.
 fn match_any_operand(wanted: &Word, given: &SplitCommand<'_>) -> Match {
     if wanted.text == "/" && given.long.contains(&"--no-preserve-root") {
         return Match::Yes;
@@ -118,7 +118,7 @@ fn match_file(wanted: &Word, given: &Word) -> Match {
     else {
         return Match::Perhaps;
     };
-    // A wildcard for everything in a folder counts as the folder.
+    // A wildcard for everything in a folder counts as the folder itself.
     let is_all = |part: &String| given.glob && part.chars().all(|c| "*?.[]!^".contains(c));
     let rest = given_at.strip_prefix(wanted_at.as_slice());
     if rest.is_some_and(|rest| rest.iter().all(is_all)) { Match::Yes } else { Match::No }
@@ -151,15 +151,15 @@ fn normalized_path(word: &Word) -> Option<Vec<String>> {
     Some(parts)
 }
 
-/// Whether the operands begin with the `wanted` ones. An operand that follows a flag may be its value, so it can be
-/// skipped. `behind_flag` has an entry for each given operand. `same` compares a wanted with a given operand and is
+/// Whether the operands begin with the `wanted` ones. An operand after a flag may be the flag's value, so it can be
+/// skipped. `behind_flag` has an entry for each given operand. `same` compares a wanted and a given operand, and is
 /// called at most once for each pair.
 fn match_in_order(
     wanted: usize,
     behind_flag: &[bool],
     mut same: impl FnMut(usize, usize) -> Match,
 ) -> Match {
-    // fits[n]: how well the given operands so far match the first `n` wanted ones.
+    // `fits[n]` is how well the given operands so far match the first `n` wanted ones.
     let mut fits = vec![Match::No; wanted + 1];
     fits[0] = Match::Yes;
     let mut best = fits[wanted];
@@ -175,7 +175,7 @@ fn match_in_order(
     best
 }
 
-/// Compares an operand with a wanted one.
+/// Compares an operand with the wanted one.
 fn match_operand(wanted: &Word, given: &Word) -> Match {
     let is_path = || wanted.literal().is_some_and(|text| text.contains('/'));
     if given.open {
@@ -189,8 +189,8 @@ fn match_operand(wanted: &Word, given: &Word) -> Match {
     }
 }
 
-/// Whether a pattern from a list of allowed commands allows this one: the command begins with the pattern, and its
-/// program is the system's.
+/// Whether a pattern from the list of allowed commands allows this command. The command must begin with the pattern,
+/// and its program must be the system's.
 pub(super) fn allows(pattern: &str, simple: &Simple) -> bool {
     let pattern = pattern_words(pattern);
     let Some((program, rest)) = pattern.split_first() else { return false };
@@ -206,7 +206,7 @@ pub(super) fn allows(pattern: &str, simple: &Simple) -> bool {
 mod tests {
     use super::*;
 
-    /// What `match_in_order` must return, computed by trying everything.
+    /// The expected result of `match_in_order`, computed by trying all combinations.
     fn by_trying(wanted: &[u8], given: &[(u8, bool)]) -> Match {
         let Some((first, rest)) = wanted.split_first() else { return Match::Yes };
         let mut best = Match::No;
@@ -220,7 +220,7 @@ mod tests {
         best
     }
 
-    /// 0 is what the line does not tell.
+    /// 0 stands for a word that the line does not determine.
     fn same(wanted: u8, given: u8) -> Match {
         match given {
             0 => Match::Perhaps,
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// All lists of up to `length` of these.
+    /// All lists of up to `length` of these items.
     fn lists<T: Clone>(of: &[T], length: usize) -> Vec<Vec<T>> {
         let mut all = vec![Vec::new()];
         let mut from = 0;
@@ -269,7 +269,7 @@ mod tests {
             assert_eq!(found, last);
             assert!(steps <= 6 * 600, "{steps}");
         }
-        // Without flags there is one place for each.
+        // Without flags, each wanted operand has only one possible place.
         let mut steps = 0;
         match_in_order(3, &[false; 600], |_, _| {
             steps += 1;

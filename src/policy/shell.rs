@@ -1,4 +1,4 @@
-//! The policy's decision on a command line: the strictest decision on its commands.
+//! The policy's decision on a command line: the strictest of the decisions on its commands.
 
 use super::decision::{Ask, Grant, Verdict};
 use super::git;
@@ -15,7 +15,7 @@ pub(super) const ALLOWED: &str = "shell.allowedCommands";
 pub(super) const UNREADABLE: &str = "shell.unreadable";
 /// The rule that git needs approval to write to a repository.
 pub const REPOSITORY: &str = "sandbox.repository";
-/// What happens to a repository that a command creates in the workspace.
+/// What happens to a new repository that a command creates in the workspace.
 pub const NEW_REPOSITORY: &str = "deaddrop moves it to quarantine after the command";
 
 /// Builtins that start no other program. Like `if`, they need not be in the list of allowed commands.
@@ -27,28 +27,28 @@ const BUILTINS: [&str; 26] = [
 
 /// The pattern in `blocked` or `approval` that matches every command.
 pub(super) const EVERY: &str = "*";
-/// The most variables of an operation that a question lists.
+/// The most variables of a command that a question lists.
 const MAX_NAMES: usize = 10;
 
-/// A decision and how it came about.
+/// A decision and its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The decision on the whole line.
     pub decision: Verdict,
-    /// The commands in the line, each with the decision on it alone.
+    /// The commands in the line, each with its own decision.
     pub commands: Vec<(Simple, Verdict)>,
     /// What cannot be determined from the text.
     pub unreadable: Vec<String>,
 }
 
-/// Decides on a command line. `guarded`: commands cannot write protected names, so git cannot write to its repository
-/// without the person's approval.
+/// Decides on a command line. `guarded` means that commands cannot write protected names, so git cannot write to its
+/// repository without the person's approval.
 pub fn command(policy: &Policy, command: &str, guarded: bool) -> Verdict {
     run(policy, &ShellCommand::new(command), guarded)
 }
 
-/// Decides on a command operation. Variables that change what the line means count as if they were set in the line.
-/// A question also mentions the folder and the variables.
+/// Decides on a command operation. A variable that changes the meaning of the line counts as if the line set it. A
+/// question also mentions the folder and the variables.
 pub fn run(policy: &Policy, run: &ShellCommand, guarded: bool) -> Verdict {
     match explain(policy, run, guarded).decision {
         Verdict::Ask(ask) => {
@@ -58,7 +58,7 @@ pub fn run(policy: &Policy, run: &ShellCommand, guarded: bool) -> Verdict {
     }
 }
 
-/// The folder and variables of a command, if they are not the default.
+/// Describes the folder and variables of a command, unless they are the default.
 fn folder_and_variables(run: &ShellCommand) -> String {
     let mut text = String::new();
     if let Some(cwd) = &run.cwd {
@@ -149,7 +149,7 @@ fn decide_every(shell: &ShellPolicy) -> Verdict {
     }
 }
 
-/// Decides on a line by the texts that it contains.
+/// Decides on a line according to the texts in it.
 fn decide_texts(shell: &ShellPolicy, line: &str) -> Verdict {
     let found = |list: &[String]| list.iter().find(|text| line.contains(&***text)).cloned();
     if let Some(text) = found(&shell.blocked_texts) {
@@ -162,7 +162,7 @@ fn decide_texts(shell: &ShellPolicy, line: &str) -> Verdict {
     }
 }
 
-/// Decides on one command by the lists.
+/// Decides on one command according to the lists.
 fn decide_simple(shell: &ShellPolicy, simple: &Simple) -> Verdict {
     let every = decide_every(shell);
     if matches!(every, Verdict::Deny(_)) {
@@ -170,7 +170,7 @@ fn decide_simple(shell: &ShellPolicy, simple: &Simple) -> Verdict {
     }
     let best = |list: &[String]| {
         let found = list.iter().map(|pattern| (match_pattern(pattern, simple), pattern.clone()));
-        // Of equally good matches the first counts.
+        // If several match equally well, the first one counts.
         found.reduce(|best, next| if next.0 > best.0 { next } else { best })
     };
     let blocked = best(&shell.blocked);
@@ -200,7 +200,7 @@ fn decide_simple(shell: &ShellPolicy, simple: &Simple) -> Verdict {
         return every;
     }
     if simple.words[0].literal().is_none() {
-        // It is reported as unreadable.
+        // Such a program is reported as unreadable.
         return Verdict::Allow;
     }
     decide_allowed(shell, simple)

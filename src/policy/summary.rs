@@ -1,4 +1,4 @@
-//! Summarizes a policy in a line of the outbox, so that the model does not have to learn it from denials.
+//! Summarizes a policy in one line of the outbox, so that the model does not learn it only from denials.
 
 use super::shell::EVERY;
 use crate::settings::Policy;

@@ -1,14 +1,14 @@
 //! Reads JSON values within a memory limit.
 //!
-//! Plain `serde_json` needs gigabytes for 32 MiB of `{"":0},`, since a small object takes a hundred times the memory of
-//! its text. It also reads an object with a certain private key as the JSON in its text, unlike other readers.
+//! Plain `serde_json` needs gigabytes of memory for 32 MiB of `{"":0},`, because a small object takes a hundred times
+//! as much as its text. It also reads an object with a certain private key as the JSON in its text.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Error, Map, Number, Value};
 
-/// The largest weight of a value: at worst 200 MB of memory. It is enough for 100,000 edits.
+/// The largest total weight of a value: at worst 200 MB of memory. This is enough for 100,000 edits.
 const WEIGHT_LIMIT: usize = 3_000_000;
 /// The weights of a value, of an object in addition to its fields (it has room for eleven at first), and of a key.
 const VALUE: usize = 1;
@@ -23,7 +23,7 @@ pub(in crate::protocol) fn from_str(text: &str) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// Reads a value. The number is the weight that remains for the rest of the text.
+/// Reads a value. The number is the weight that is left for the rest of the text.
 struct Weighed<'a>(&'a mut usize);
 
 impl Weighed<'_> {
@@ -88,7 +88,7 @@ impl<'de> Visitor<'de> for Weighed<'_> {
         let mut fields = Map::new();
         while let Some(key) = object.next_key::<String>()? {
             self.weigh(KEY)?;
-            // The last of equal keys counts.
+            // If a key occurs several times, the last one counts.
             fields.insert(key, object.next_value_seed(Weighed(self.0))?);
         }
         Ok(Value::Object(fields))

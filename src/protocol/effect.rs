@@ -1,5 +1,5 @@
-//! The effects of operations. They are written to the journal beforehand, so that a recovery can determine whether they
-//! were made. Paths are those after symbolic links were resolved.
+//! The effects of operations. They are written to the journal before they happen, so that a recovery can determine
+//! whether they happened. Symbolic links in the paths are already resolved.
 #![expect(missing_docs, reason = "the names say what most fields are")]
 
 use serde::{Deserialize, Serialize};
@@ -10,17 +10,17 @@ use super::{Detail, RelPath};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Effect {
-    /// A command runs. It may have run in part, or as a whole.
+    /// A command is run. After a stop, it may have run partly or completely.
     Command,
-    /// A file is written or deleted. The disk shows whether it was.
+    /// A file is written or deleted. The disk shows whether this happened.
     File(Box<FileEffect>),
-    /// A file or a folder is moved. The disk shows whether it was.
+    /// A file or a folder is moved. The disk shows whether this happened.
     Move(Box<MoveEffect>),
-    /// A guest carries it out, once.
+    /// A guest carries out the operation, once.
     Guest {
         /// The secret key under which the guest stores the result.
         key: String,
-        /// The name of the guest's record of steps, if it has one. Another record does not contain this result.
+        /// The name of the guest's record of steps, if it has one. No other record contains this result.
         state: Option<String>,
     },
 }
@@ -30,13 +30,13 @@ pub enum Effect {
 #[serde(rename_all = "camelCase")]
 pub struct FileEffect {
     pub path: RelPath,
-    /// The name in the same folder to which the new content is written first.
+    /// The name, in the same folder, under which the new content is written first.
     pub temporary: Option<String>,
-    /// The content before; None if there is no file.
+    /// The content before the change; None if there is no file.
     pub before: Option<Digest>,
-    /// The content after; None if it is deleted.
+    /// The content after the change; None if the file is deleted.
     pub after: Option<Digest>,
-    /// The outcome if it succeeds.
+    /// The outcome if the change succeeds.
     pub detail: Detail,
 }
 
@@ -46,11 +46,11 @@ pub struct FileEffect {
 pub struct MoveEffect {
     pub from: RelPath,
     pub to: RelPath,
-    /// Its inode number, which it keeps.
+    /// The inode number, which the move does not change.
     pub inode: u64,
-    /// The content of a file, since some file systems assign new inodes.
+    /// The digest of a file's content, because some file systems assign new inodes.
     pub digest: Option<Digest>,
-    /// The outcome if it succeeds.
+    /// The outcome if the move succeeds.
     pub detail: Detail,
 }
 
@@ -58,9 +58,9 @@ pub struct MoveEffect {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MoveFacts {
-    /// The new path, after symbolic links on the way were resolved; None if it is unknown.
+    /// The new path with symbolic links in it resolved; None if it is unknown.
     pub to: Option<RelPath>,
-    /// The files below a folder, with paths relative to it and sizes in bytes. A folder with too many is not moved.
+    /// The files below a folder, with relative paths and sizes in bytes. A folder with too many files is not moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<(RelPath, u64)>,
 }
@@ -71,9 +71,9 @@ pub struct MoveFacts {
 pub enum EntryKind {
     /// A regular file.
     File,
-    /// A symbolic link, not followed.
+    /// A symbolic link, which is not followed.
     Link,
-    /// Anything else: a FIFO, a socket, a device.
+    /// Anything else: a FIFO, a socket or a device.
     Other,
 }
 
@@ -84,16 +84,16 @@ pub struct Count {
     pub files: u64,
     /// Their total size in bytes.
     pub bytes: u64,
-    /// Whether all were counted.
+    /// Whether all entries were counted.
     pub is_whole: bool,
 }
 
 /// A folder that ignore rules leave out of the listing, with all its entries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Its path, with a `/` at the end.
+    /// The folder's path, with a `/` at the end.
     pub folder: String,
-    /// The files in it.
+    /// The number and size of the files in the folder.
     pub count: Count,
 }
 
@@ -126,7 +126,7 @@ impl Digest {
         Self(blake3::keyed_hash(&[1; 32], target).to_hex()[..32].to_owned())
     }
 
-    /// The digits.
+    /// The hexadecimal digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }

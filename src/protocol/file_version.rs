@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{Detail, Digest, RelPath, Warning, WarningKind};
 
-/// Identifies the version of a file that was shown.
+/// Identifies a version of a file that was shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileVersion {
     digest: Digest,
-    /// The number of first bytes that the digest covers; None for all.
+    /// How many bytes at the beginning of the file the digest covers; None for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     first: Option<u64>,
     /// The size of the whole file.
@@ -29,12 +29,12 @@ impl FileVersion {
         Self { digest: Digest::of(bytes), first, size }
     }
 
-    /// A version that no file has, for one that has changed since it was seen.
+    /// A version that no file has. It is used for a file that has changed since it was seen.
     pub fn outdated() -> Self {
         Self { digest: Digest::of(b""), first: None, size: u64::MAX }
     }
 
-    /// Whether a file with these bytes is this version. For the part that was not seen, only the size is compared.
+    /// Whether a file with these bytes is this version. Of a part that was not seen, only the size is compared.
     pub fn is(&self, bytes: &[u8]) -> bool {
         let first = usize::try_from(self.first.unwrap_or(self.size)).ok();
         self.size == bytes.len() as u64
@@ -42,12 +42,12 @@ impl FileVersion {
                 == Some(&self.digest)
     }
 
-    /// Whether a file of the version `whole` is this version.
+    /// Whether the complete version `whole` can be this version.
     pub fn fits(&self, whole: &Self) -> bool {
         self == whole || self.first.is_some() && self.size == whole.size
     }
 
-    /// Whether this version, of which only the beginning was seen, may be `whole`.
+    /// Whether this version, of which only the beginning was seen, may be the same as `whole`.
     pub fn may_be(&self, whole: &Self) -> bool {
         self.first.is_some() && whole.first.is_none() && self.size == whole.size
     }
@@ -57,7 +57,7 @@ impl FileVersion {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Excerpt {
-    /// Number (from 1) and text without its line ending, in order. Lines between may be missing.
+    /// The number (from 1) and the text of each line, in order, without line endings. Lines in between may be missing.
     pub lines: Vec<(usize, String)>,
     /// How many more places are not shown.
     #[serde(default)]
@@ -65,12 +65,12 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// How many lines it has at most.
+    /// The most lines of an excerpt.
     pub const LINES: usize = 40;
-    /// How many characters a line has at most, before the note that it was shortened.
+    /// The most characters of a line, not counting the note that it was shortened.
     pub const LENGTH: usize = 200;
 
-    /// Whether it has no lines.
+    /// Whether the excerpt has no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -98,7 +98,7 @@ impl Excerpt {
 pub struct Revision {
     pub before: FileVersion,
     pub after: FileVersion,
-    /// The lines around the changes, as they are now.
+    /// The lines around the changes, with their current text.
     #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
     pub excerpt: Excerpt,
     /// Texts that were found only by a fuzzy match.
@@ -106,23 +106,23 @@ pub struct Revision {
     pub fuzzy_matches: Vec<FuzzyMatch>,
 }
 
-/// A text that was found although it differs.
+/// A text that was found although it differs from the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyMatch {
-    /// The line that it begins on, from 1, after the edits before it.
+    /// The line (from 1) on which the text begins, after the edits before this one.
     pub line: usize,
     /// The differences that were ignored.
     pub likeness: Likeness,
 }
 
-/// The differences that are ignored when a text is searched for.
+/// The differences that a search for a text ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Likeness {
-    /// White space at the ends of lines.
+    /// Differences in white space at the ends of lines.
     TrailingBlanks,
-    /// The same, and between punctuation marks that look alike.
+    /// The same differences, and differences between punctuation marks that look alike.
     Punctuation,
 }
 
@@ -138,7 +138,7 @@ impl Likeness {
     }
 }
 
-/// A file whose present lines are shown, by its resolved path.
+/// A file whose current lines are shown, with its resolved path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PresentFile {
@@ -147,7 +147,7 @@ pub struct PresentFile {
 }
 
 impl Detail {
-    /// The lines that are shown of an edited file.
+    /// The excerpt that shows an edited file.
     pub fn excerpt(&self) -> Option<&Excerpt> {
         let excerpt = match self {
             Self::Failed(failure) => &failure.excerpt,
@@ -156,7 +156,7 @@ impl Detail {
         (!excerpt.is_empty()).then_some(excerpt)
     }
 
-    /// The file of which lines are shown, and its version.
+    /// The file whose lines are shown, and its version.
     pub fn shown_of(&self) -> Option<(&RelPath, &FileVersion)> {
         match self {
             Self::Failed(failure) => {

@@ -1,12 +1,12 @@
-//! Mistakes in a reply, for which a block is refused, and warnings about an outcome. Their texts may quote the reply and
-//! may change; the codes, which programs read, never do. docs/scripting.md lists them.
+//! Mistakes in a reply, for which a block is refused, and warnings about an outcome. The texts may quote the reply and
+//! may change. The codes, which programs read, never change. docs/scripting.md lists them.
 
 use serde::{Deserialize, Serialize};
 
 use super::Kind;
 use crate::text::visible_line;
 
-/// Declares an enum of codes, which are written as words such as `cut-off`.
+/// Declares an enum of codes. Each code is written as words, such as `cut-off`.
 macro_rules! codes {
     ($(#[$about:meta])* $name:ident { $($(#[$attribute:meta])* $code:ident)* }) => {
         $(#[$about])*
@@ -22,7 +22,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A mistake of the model in a block or an operation. `Other` was written by versions without codes.
+    /// A mistake of the model in a block or an operation. Versions without codes wrote `Other`.
     #[derive(Default)]
     Mistake {
         #[default] Other
@@ -38,8 +38,8 @@ codes! {
 }
 
 codes! {
-    /// The subject of a [`Warning`]. `Reading` was written by versions without codes. `Done` warns about an end of the
-    /// session that does not count, and is only counted by `check`.
+    /// The subject of a [`Warning`]. Versions without codes wrote `Reading`. `Done` warns that a `[DONE]` had no effect;
+    /// only `check` counts it.
     WarningKind {
         Reading
         TagRepaired BodyOnTagLine UnknownAttribute TextAfterTag PathDecorated PathBackslashes
@@ -51,7 +51,7 @@ codes! {
     }
 }
 
-/// The stable name of a [`Mistake`] or a [`WarningKind`], as programs see it.
+/// The stable name of a [`Mistake`] or a [`WarningKind`], as programs read it.
 pub fn code(kind: impl Serialize) -> String {
     let value = serde_json::to_value(kind).ok();
     value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
@@ -75,14 +75,14 @@ impl Problem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Invalid {
-    /// The probable kind of the block.
+    /// The kind of operation that the block was probably meant to be.
     pub kind: Kind,
     /// The kind of mistake.
     #[serde(default, rename = "sort")]
     pub mistake: Mistake,
-    /// Whether it was refused for safety rather than misunderstood.
+    /// Whether the block was refused for safety, rather than because it could not be understood.
     pub rejected: bool,
-    /// The reason, with the line and the correct form.
+    /// Why the block is malformed, with the line and the correct form.
     pub reason: String,
 }
 
@@ -93,7 +93,7 @@ pub struct Warning {
     /// The kind of warning.
     #[serde(rename = "sort")]
     pub kind: WarningKind,
-    /// The sentence.
+    /// The text of the warning, as a sentence.
     pub text: String,
 }
 
@@ -121,12 +121,12 @@ impl From<WrittenWarning> for Warning {
     }
 }
 
-/// The beginning of a text on one line, for quoting it in a message.
+/// The beginning of a text, on one line, to be quoted in a message.
 pub(in crate::protocol) fn brief(text: &str) -> String {
     shortened(text.trim_end(), 100)
 }
 
-/// The first `limit` characters of a text, on one line and with hidden characters made visible.
+/// The first `limit` characters of a text, on one line and with invisible characters made visible.
 pub(in crate::protocol) fn shortened(text: &str, limit: usize) -> String {
     let cut = if text.len() > limit { text.char_indices().nth(limit) } else { None };
     match cut {

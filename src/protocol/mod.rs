@@ -1,7 +1,7 @@
 //! The operations of replies and their outcomes, as values. This module uses no files, clocks or processes.
 //!
-//! Every dialect is parsed into the same [`Operation`]s, and every result leaves as the same [`Outcome`]. Differences
-//! between dialects are data on the operation. Parsing never fails: a malformed block is a [`Step`] with an [`Invalid`].
+//! Every dialect is parsed into the same [`Operation`]s, and every result is the same [`Outcome`]. Differences between
+//! dialects are data in the operation. Parsing never fails: a malformed block is a [`Step`] with an [`Invalid`].
 
 mod bounded;
 mod content_checks;
@@ -37,13 +37,13 @@ pub use output::{Capture, CommandOutput};
 pub use path::{PathFault, RelPath};
 pub use reply::{ParsedReply, Reply, ReplyAddress, parsed, read, read_run};
 
-/// The language of a session's outboxes. Replies are understood in either.
+/// The dialect of a session's outboxes. Replies may be in either dialect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Dialect {
     /// Blocks between tags.
     #[default]
     Tags,
-    /// The JSON operations of Agent Spaces, answered by events.
+    /// The JSON operations of Agent Spaces, which are answered by events.
     Operations,
 }

@@ -1,4 +1,4 @@
-//! The operations that a reply asks for, the same in every dialect.
+//! The operations that a reply requests, in the same form for every dialect.
 #![expect(missing_docs, reason = "the names say what most fields and variants are")]
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::operations::Encoding;
 use super::{FileVersion, Invalid, Mistake, RelPath, Warning, elision};
 
-/// One thing that a reply asks for.
+/// One operation that a reply requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "type")]
 pub enum Operation {
@@ -28,12 +28,12 @@ pub enum Operation {
         #[serde(default)]
         reading: Reading,
     },
-    /// List the files below a folder; None for the workspace.
+    /// List the files below a folder (None: the workspace).
     List {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<RelPath>,
     },
-    /// Find the lines that match a regular expression, in a file or below a folder; None for the workspace.
+    /// Find the lines that match a regular expression, in a file or below a folder (None: the workspace).
     Search {
         pattern: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,9 +45,9 @@ pub enum Operation {
     Run(ShellCommand),
     /// Complete the task, which ends the session.
     Done {
-        /// Without a final newline.
+        /// The summary, without a final newline.
         summary: String,
-        /// Whether it counts only if every operation before it succeeded.
+        /// Whether the session ends only if all operations before this one succeeded.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         if_ok: bool,
     },
@@ -57,11 +57,11 @@ pub enum Operation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reading {
-    /// After all operations of the reply. The next outbox shows that part as it is then.
+    /// After all operations of the reply. The next outbox shows this part of the file as it is then.
     Later(Part),
-    /// The same for the lines of the definition with this name, such as `Store.load`.
+    /// Like `Later`, but for the lines of the definition with this name, such as `Store.load`.
     Definition(String),
-    /// At its place among the operations. The outcome has the file in this encoding.
+    /// In its place among the operations. The outcome contains the file in this encoding.
     Now(Encoding),
 }
 
@@ -75,13 +75,13 @@ impl Default for Reading {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Part {
-    /// The first line, from 1; None for the file's first.
+    /// The first line, counted from 1; None for the first line of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<usize>,
-    /// The last line, included; None for the file's last.
+    /// The last line, included in the part; None for the last line of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<usize>,
-    /// Whether each line has its number before it.
+    /// Whether each line is shown after its number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub numbered: bool,
 }
@@ -98,13 +98,13 @@ impl Part {
 #[serde(rename_all = "camelCase")]
 pub enum Existing {
     Replace,
-    /// Replace its content, unless a new line is a placeholder for lines that would be lost; see [`elision`].
+    /// Replace its content, unless a new line is a placeholder for lines that would be lost (see [`elision`]).
     ReplaceWhole,
     Fail,
 }
 
 impl Existing {
-    /// Whether the content of the file is to be compared with `content` before that replaces it.
+    /// Whether the current content of the file must be compared with `content` before it is replaced.
     pub fn must_compare_with(self, content: &[u8]) -> bool {
         self == Self::ReplaceWhole && str::from_utf8(content).is_ok_and(elision::may_leave_out)
     }
@@ -114,26 +114,26 @@ impl Existing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
-    /// Replace lines `start` to `end` (from 1, both included).
+    /// Replace lines `start` to `end` (counted from 1, both included).
     #[serde(rename_all = "camelCase")]
     Lines {
         start: usize,
         end: usize,
-        /// Whole lines, each with its `\n`; empty to delete the lines.
+        /// Complete lines, each ending in `\n`; empty to delete the lines.
         with: String,
-        /// The file as the model saw it last: the edit fails on another one. None if it never saw it. Filled in when
-        /// the edit is executed.
+        /// The file version that the model saw last; the edit fails for any other version. None if the model never saw
+        /// the file. Set when the edit is executed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seen: Option<FileVersion>,
     },
-    /// Replace the first occurrence of each text, in order: all or none.
+    /// Replace the first occurrence of each text, in order. Either all are replaced or none.
     First(Vec<Replacement>),
-    /// Replace texts of whole lines that occur once, in order: all or none. White space at the ends of lines and
-    /// look-alike punctuation may differ.
+    /// Replace texts that consist of whole lines and occur once, in order. Either all are replaced or none. White space
+    /// at the ends of lines and look-alike punctuation may differ.
     Once(Vec<Replacement>),
 }
 
-/// A text, and what replaces it.
+/// A text and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Replacement {
@@ -160,7 +160,7 @@ pub enum Kind {
 }
 
 impl Operation {
-    /// The kind of operation.
+    /// The kind of this operation.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Message { .. } => Kind::Message,
@@ -176,7 +176,7 @@ impl Operation {
         }
     }
 
-    /// The file or folder that it is about, if any; what a move moves.
+    /// The file or folder of the operation, if there is one. For a move, the old path.
     pub fn path(&self) -> Option<&RelPath> {
         match self {
             Self::Create { path, .. }
@@ -195,13 +195,13 @@ impl Operation {
 #[serde(rename_all = "camelCase")]
 pub struct ShellCommand {
     pub command: String,
-    /// The folder that it starts in; None for the workspace.
+    /// The working directory; None for the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<RelPath>,
-    /// The timeout that it asks for. The policy may shorten it.
+    /// The requested timeout. The policy may shorten it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// The default of its dialect; None leaves it to the policy and the settings.
+    /// The dialect's default timeout. With None, the policy and the settings decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_timeout: Option<Duration>,
     /// Additional environment variables.
@@ -212,12 +212,12 @@ pub struct ShellCommand {
 }
 
 impl ShellCommand {
-    /// A command in the workspace, with defaults for the rest.
+    /// A command in the workspace, with defaults for all other fields.
     pub fn new(command: impl Into<String>) -> Self {
         Self { command: command.into(), ..Self::default() }
     }
 
-    /// Returns the timeout that it asks for, or that of its dialect.
+    /// The requested timeout, otherwise the dialect's default.
     pub fn wanted_timeout(&self) -> Option<Duration> {
         self.timeout.or(self.default_timeout)
     }
@@ -227,12 +227,12 @@ impl ShellCommand {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Streams {
-    /// Both streams together, as many characters as the settings allow.
+    /// Both streams together, up to as many characters as the settings allow.
     #[default]
     Together,
-    /// Each on its own, up to a megabyte.
+    /// Each stream separately, up to a megabyte.
     Apart,
-    /// The first megabyte of each.
+    /// Only the first megabyte of each stream.
     First,
 }
 
@@ -240,9 +240,9 @@ pub enum Streams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TextOrBytes {
-    /// A text as it was sent.
+    /// Content that was sent as text.
     Text(String),
-    /// Bytes that were sent as Base64.
+    /// Content that was sent as Base64.
     Bytes {
         #[serde(with = "base64_text")]
         base64: Vec<u8>,
@@ -258,7 +258,7 @@ impl TextOrBytes {
         }
     }
 
-    /// The bytes of the file, moved out.
+    /// Converts the content into the bytes of the file.
     pub fn into_bytes(self) -> Vec<u8> {
         match self {
             Self::Text(text) => text.into_bytes(),
@@ -266,7 +266,7 @@ impl TextOrBytes {
         }
     }
 
-    /// The content as text. What is not UTF-8 becomes U+FFFD.
+    /// The content as text. Bytes that are not UTF-8 become U+FFFD.
     pub fn to_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.as_bytes())
     }
@@ -295,24 +295,24 @@ mod base64_text {
 #[derive(Debug, Clone, Copy, Default, Hash, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LineRange {
-    /// The first, from 1; 0 if the file is empty.
+    /// The first line, counted from 1; 0 if the file is empty.
     pub first: usize,
-    /// The last, included.
+    /// The last line, included in the range.
     pub last: usize,
-    /// How many lines the file has.
+    /// The number of lines of the file.
     pub total: usize,
-    /// Whether it has more lines than were counted.
+    /// Whether the file has more lines than were counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncounted: bool,
-    /// Whether fewer lines were read than requested because they are too long together.
+    /// Whether fewer lines were read than requested, because together they are too long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
     /// Whether only the beginning of the last line was read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub within_line: bool,
-    /// The length of that line in bytes, if known.
+    /// The length of that line in bytes, if it is known.
     pub length: Option<u64>,
-    /// Whether each has its number before it.
+    /// Whether each line is shown after its number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub numbered: bool,
 }
@@ -321,26 +321,26 @@ pub struct LineRange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
-    /// The line of the reply that the block begins on, from 1.
+    /// The line of the reply on which the block begins, counted from 1.
     pub line: usize,
     /// The operation or the error.
     pub asks: StepContent,
-    /// Whether the reply cannot be read beyond it, so that all from there on must be sent again.
+    /// Whether nothing after this block can be read, so that the block and everything after it must be sent again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends: bool,
-    /// Whether a tag of the reply was read as prose, so that `[DONE if="ok"]` does not end the session.
+    /// Whether a tag of the reply was read as prose. In this case `[DONE if="ok"]` does not end the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passes_over: bool,
-    /// Present if the person left it out: it is not executed. Their reason; may be empty.
+    /// The person's reason (may be empty) if the person excluded the step. An excluded step is not executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<Box<str>>,
-    /// Warnings about repairs and about parts that look wrong.
+    /// Warnings about repairs, and about parts that look wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// The values that its event repeats, if the session's dialect is operations.
+    /// The values that the step's event repeats, if the session's dialect is operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<SentValues>,
-    /// Its opening tag as it was sent, shortened; None if it was sent in the usual form or without tags.
+    /// The opening tag as it was sent, shortened. None if it was sent in the usual form or without tags.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_sent: Option<String>,
 }
@@ -349,7 +349,7 @@ pub struct Step {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SentValues {
-    /// The id that the model gave it.
+    /// The ID that the model gave the operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The path or the command as it was sent, if any.
@@ -368,7 +368,7 @@ pub enum StepContent {
 }
 
 impl Step {
-    /// A step without warnings or other additions.
+    /// A step without warnings or other additional data.
     pub(in crate::protocol) fn new(line: usize, asks: StepContent) -> Self {
         Self {
             line,
@@ -382,13 +382,13 @@ impl Step {
         }
     }
 
-    /// An error of the reply as a whole.
+    /// The error for a reply as a whole.
     pub(crate) fn refused(line: usize, mistake: Mistake, reason: impl Into<String>) -> Self {
         let (kind, reason) = (Kind::Reply, reason.into());
         Self::new(line, StepContent::Invalid(Invalid { kind, mistake, rejected: false, reason }))
     }
 
-    /// The kind of operation that the block is, or was meant to be.
+    /// The kind of operation that the block contains, or was meant to contain.
     pub fn kind(&self) -> Kind {
         match &self.asks {
             StepContent::Operation(operation) => operation.kind(),

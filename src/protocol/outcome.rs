@@ -1,4 +1,4 @@
-//! Outcomes of operations, the same in every dialect.
+//! The outcomes of operations, in the same form for every dialect.
 #![expect(missing_docs, reason = "the names say what most fields and variants are")]
 
 use std::borrow::Cow;
@@ -18,20 +18,20 @@ use crate::text::{named, visible_line};
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
     pub kind: Kind,
-    /// The line of the reply that asked for it; 0 if no line did.
+    /// The line of the reply that requested the operation; 0 if no line did.
     pub line: usize,
     pub detail: Detail,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// The values that its event repeats, if the session's dialect is operations.
+    /// The values that the event repeats, if the session's dialect is operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<SentValues>,
-    /// The time of its event.
+    /// The time of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<UtcTime>,
 }
 
-/// The result of an operation. The path of a file is the one after symbolic links were resolved.
+/// The result of an operation. Symbolic links in the paths of files are resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Detail {
@@ -45,7 +45,7 @@ pub enum Detail {
         lines: (usize, usize),
         /// The number of new lines.
         inserted: usize,
-        /// The file's number of lines after the edit.
+        /// The number of lines of the file after the edit.
         total: usize,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         revision: Option<Box<Revision>>,
@@ -63,31 +63,31 @@ pub enum Detail {
     Moved {
         path: RelPath,
         to: RelPath,
-        /// The number of files in a folder; None for a file.
+        /// The number of files in the folder; None if a file was moved.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         files: Option<usize>,
     },
-    /// The files below a folder; None for the workspace.
+    /// The files below a folder (None: the workspace).
     Listed {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<RelPath>,
         files: usize,
-        /// A line for each file that is shown.
+        /// One line for each file that is shown.
         shown: String,
     },
-    /// The lines that match a pattern.
+    /// The lines that match a pattern were searched.
     Found {
         pattern: String,
-        /// How many lines match, up to a limit.
+        /// The number of matching lines, up to a limit.
         lines: usize,
         files: usize,
         /// Whether the search stopped at a limit.
         cut: bool,
-        /// The first of the lines.
+        /// The first matching lines.
         #[serde(default)]
         hits: Vec<Hit>,
     },
-    /// A file is to be shown in the next outbox, if that is possible then.
+    /// The next outbox is to show a file, if this is possible then.
     ReadLater {
         path: RelPath,
         #[serde(default, skip_serializing_if = "Part::is_whole")]
@@ -103,11 +103,11 @@ pub enum Detail {
     Ineffective { summary: String, reason: String },
     /// A preview cannot determine the result.
     Unknown { reason: String },
-    /// It failed. Nothing was changed unless the reason says so.
+    /// The operation failed. Nothing was changed unless the reason says so.
     Failed(Failure),
 }
 
-/// How many characters of a search hit are shown at most.
+/// The most characters of a search hit that are shown.
 pub const HIT_WIDTH: usize = 300;
 
 /// A line that a search found.
@@ -115,11 +115,11 @@ pub const HIT_WIDTH: usize = 300;
 #[serde(rename_all = "camelCase")]
 pub struct Hit {
     pub path: String,
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// The line; if it is very long, only the text around the shown part.
+    /// The line. If it is very long, only the text around the shown part.
     pub text: String,
-    /// How many characters of the text come before the part that is shown.
+    /// How many characters of the text come before the shown part.
     #[serde(default)]
     pub start: usize,
 }
@@ -135,7 +135,7 @@ impl std::fmt::Display for Hit {
 }
 
 impl Detail {
-    /// The lines of a listing or search, and the number of further lines.
+    /// The lines of a listing or search, and the number of other lines.
     pub fn listing(&self) -> Option<(Cow<'_, str>, usize)> {
         match self {
             Self::Listed { shown, .. } => Some((Cow::Borrowed(shown), 0)),
@@ -153,21 +153,21 @@ impl Detail {
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     pub kind: FailureKind,
-    /// The model's mistake, if it is one.
+    /// The model's mistake, if the model caused the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mistake: Option<Mistake>,
-    /// The reason, for the model to act on.
+    /// The reason, written so that the model can act on it.
     pub reason: String,
-    /// The advice of the person or policy that denied it.
+    /// The advice of the person or policy that denied the operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
     /// Lines of the file that help to correct the mistake.
     #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
     pub excerpt: Excerpt,
-    /// The file whose content the reason and these lines may show.
+    /// The file whose content the reason and the excerpt may show.
     #[serde(default, rename = "of", skip_serializing_if = "Option::is_none")]
     pub real_path: Option<RelPath>,
-    /// The current version of that file, if the operation was based on another one.
+    /// The current version of that file, if the operation was based on another version.
     #[serde(default, rename = "fresh", skip_serializing_if = "Option::is_none")]
     pub present_file: Option<Box<PresentFile>>,
 }
@@ -177,15 +177,15 @@ pub struct Failure {
 pub enum FailureKind {
     /// The block could not be understood.
     Invalid,
-    /// Neither the block nor anything after it could be understood: the reply may have been cut off.
+    /// Neither the block nor anything after it could be understood. The reply may have been cut off.
     CutOff,
-    /// Refused for safety; a path that is refused is shown as `REJECTED: …`.
+    /// The operation was refused for safety. A refused path is shown as `REJECTED: …`.
     Rejected,
-    /// It is not possible: no such file, no such line.
+    /// The operation is not possible: there is no such file or no such line.
     Execution,
-    /// It was not started.
+    /// The operation was not started.
     NotRun,
-    /// A policy, or the person, denied it.
+    /// A policy or the person denied the operation.
     Denied,
     /// The machine failed: no sandbox, no disk space.
     System,
@@ -205,24 +205,24 @@ pub struct Execution {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Ending {
-    /// It exited with this code.
+    /// The command exited with this code.
     Exited(i32),
-    /// It was ended by a signal that deaddrop did not send.
+    /// A signal that deaddrop did not send ended the command.
     Signalled(i32),
-    /// It was ended at the timeout, with all its processes.
+    /// The command was ended at its timeout, with all its processes.
     TimedOut(Duration),
-    /// The person interrupted it.
+    /// The person interrupted the command.
     Interrupted,
-    /// Unknown, since deaddrop or its helper was stopped during the command.
+    /// It is unknown how the command ended, because deaddrop or its helper was stopped during it.
     Lost,
-    /// deaddrop stopped it for this reason.
+    /// deaddrop stopped the command for this reason.
     Stopped(String),
-    /// It was not started, for this reason.
+    /// The command was not started, for this reason.
     NotStarted(String),
 }
 
 impl Ending {
-    /// A phrase for how it ended, to follow the command's name; None after an exit.
+    /// A phrase that says how the command ended, to follow the command's name. None after an ordinary exit.
     pub fn in_words(&self) -> Option<String> {
         Some(match self {
             Self::Exited(_) => return None,
@@ -249,7 +249,7 @@ impl Outcome {
         Self { kind, line, detail, warnings, asked, at: None }
     }
 
-    /// The stable code of its failure, such as `file-not-found`; None if it succeeded.
+    /// The stable code of the failure, such as `file-not-found`. None if the operation succeeded.
     pub fn code(&self) -> Option<String> {
         let word = match &self.detail {
             _ if self.success() => return None,
@@ -287,7 +287,7 @@ impl Outcome {
         Self::of(step, failure.into())
     }
 
-    /// The outcome of a step that was not started, and why.
+    /// The outcome of a step that was not started, with the reason.
     pub fn not_run(step: &Step, why: &str) -> Self {
         let what = match &step.asks {
             StepContent::Operation(Operation::Run(run)) => {
@@ -298,7 +298,7 @@ impl Outcome {
             }
             StepContent::Invalid(_) => None,
         };
-        // An `error` event names neither the path nor the command.
+        // An `error` event contains neither the path nor the command.
         let reason = match (what, &step.asked) {
             (Some(what), None) => what,
             (None, None) => format!("Not carried out: {why}"),
@@ -307,8 +307,8 @@ impl Outcome {
         Self::of(step, Failure::new(FailureKind::NotRun, reason).into())
     }
 
-    /// The outcomes of the steps beyond `limit`: one for each operation of a message, as each has an event, or one for
-    /// all blocks, of which there may be millions.
+    /// The outcomes of the steps beyond `limit`. For a message, there is one outcome per operation, because each has an
+    /// event. For blocks, of which there may be millions, there is one outcome for all.
     pub fn not_run_from(left: &[Step], limit: usize) -> Vec<Self> {
         let Some(first) = left.first() else { return Vec::new() };
         let beyond_limit = |step: &Step| match &step.asks {
@@ -330,7 +330,7 @@ impl Outcome {
         vec![Self::of(&of_reply, Failure::new(FailureKind::NotRun, reason).into())]
     }
 
-    /// Shortens each stream of a command to `limit` characters.
+    /// Shortens each stream of a command's output to `limit` characters.
     #[must_use]
     pub fn within(&self, limit: usize) -> Self {
         let mut outcome = self.clone();
@@ -340,7 +340,7 @@ impl Outcome {
         outcome
     }
 
-    /// Whether it is about files or a command.
+    /// Whether the operation concerns files or a command.
     pub fn is_work(&self) -> bool {
         !matches!(
             self.detail,
@@ -348,27 +348,27 @@ impl Outcome {
         )
     }
 
-    /// Whether it is about a command.
+    /// Whether the operation is a command.
     pub fn ran(&self) -> bool {
         matches!(self.detail, Detail::Ran(_))
     }
 
-    /// Whether it is a command whose end is unknown.
+    /// Whether the operation is a command whose end is unknown.
     pub fn is_lost(&self) -> bool {
         matches!(&self.detail, Detail::Ran(execution) if execution.ending == Ending::Lost)
     }
 
-    /// Whether it was denied, by the user or by a policy.
+    /// Whether the user or a policy denied the operation.
     pub fn is_denied(&self) -> bool {
         matches!(&self.detail, Detail::Failed(failure) if failure.kind == FailureKind::Denied)
     }
 
-    /// Whether the reply could not be read from here on.
+    /// Whether the reply could not be read from this step on.
     pub fn is_cut_off(&self) -> bool {
         matches!(&self.detail, Detail::Failed(failure) if failure.kind == FailureKind::CutOff)
     }
 
-    /// Whether its text could not be read, so that nothing was tried.
+    /// Whether the block's text could not be read, so that nothing was tried.
     pub fn is_unread(&self) -> bool {
         matches!(
             &self.detail,
@@ -376,12 +376,12 @@ impl Outcome {
         )
     }
 
-    /// Whether it failed. A `[DONE]` without effect did not.
+    /// Whether the operation failed. A `[DONE]` without effect did not fail.
     pub fn failed(&self) -> bool {
         !self.success() && !matches!(self.detail, Detail::Ineffective { .. })
     }
 
-    /// Whether it succeeded: for a command, exit code 0.
+    /// Whether the operation succeeded. For a command, this means exit code 0.
     pub fn success(&self) -> bool {
         match &self.detail {
             Detail::Failed(_) | Detail::Ineffective { .. } => false,
@@ -405,7 +405,7 @@ impl Failure {
         }
     }
 
-    /// Adds a suggestion, also to the reason. It is kept separately, since an event may replace the reason.
+    /// Adds a suggestion, also to the reason. It is kept separately, too, because an event may replace the reason.
     #[must_use]
     pub fn suggesting(mut self, suggestion: String) -> Self {
         self.reason.push_str(&format!(": {suggestion}"));

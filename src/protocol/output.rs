@@ -1,4 +1,4 @@
-//! The output of a command, shortened to its beginning and its end.
+//! The output of a command, shortened to its beginning and end.
 #![expect(missing_docs, reason = "the names say what some fields are")]
 
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ use crate::text::count;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CommandOutput {
-    /// Both streams, in the order written.
+    /// Both streams together, in the order in which they were written.
     Together(Capture),
-    /// Each stream on its own.
+    /// Each stream separately.
     Apart { stdout: Capture, stderr: Capture },
 }
 
@@ -22,7 +22,7 @@ impl Default for CommandOutput {
 }
 
 impl CommandOutput {
-    /// Its streams.
+    /// The streams of the output.
     pub fn captures(&self) -> Vec<&Capture> {
         match self {
             Self::Together(capture) => vec![capture],
@@ -42,30 +42,30 @@ impl CommandOutput {
     }
 }
 
-/// A stream of output, shortened to its beginning and its end.
+/// One stream of output, shortened to its beginning and end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capture {
-    /// The first characters, or all.
+    /// The first characters, or all characters if nothing was left out.
     pub head: String,
     /// How many characters were left out between `head` and `tail`.
     pub left_out: u64,
     /// The last characters; empty if nothing was left out.
     pub tail: String,
-    /// What followed `head`, at most [`Self::MARGIN`] bytes. It is never shown, but helps to recognise a cut secret.
+    /// The text after `head`, up to [`Self::MARGIN`] bytes. Never shown, but helps to recognise a secret that was cut.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub after_head: String,
-    /// What preceded `tail`, also never shown.
+    /// The text before `tail`. It is never shown either.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub before_tail: String,
 }
 
 impl Capture {
-    /// How many bytes beyond a cut are kept at most: a private key of 4,096 bits has fewer.
+    /// The most bytes beyond a cut that are kept. A private key of 4,096 bits is shorter.
     pub const MARGIN: usize = 4 << 10;
 
-    /// Cuts a text that is known on both sides of the gap: `head` and `tail` are shown, and `after_head` and
-    /// `before_tail`, which may overlap them, are what surrounds the gap.
+    /// Cuts a text of which both sides of the gap are known. `head` and `tail` are shown. `after_head` and
+    /// `before_tail` are the texts on both sides inside the gap; they may overlap.
     pub fn cut(head: &str, after_head: &str, left_out: u64, before_tail: &str, tail: &str) -> Self {
         let after_head = &after_head[..after_head.floor_char_boundary(Self::MARGIN)];
         let margin = before_tail.len().saturating_sub(Self::MARGIN);
@@ -75,17 +75,17 @@ impl Capture {
         Self { head, left_out, tail, after_head, before_tail }
     }
 
-    /// Removes what followed the head and what preceded the tail.
+    /// Removes and returns the text after the head and the text before the tail.
     pub fn take_margins(&mut self) -> (String, String) {
         (std::mem::take(&mut self.after_head), std::mem::take(&mut self.before_tail))
     }
 
-    /// Head and tail, with a line between them that counts what was left out.
+    /// Head and tail. If something was left out, a line between them gives its length.
     pub fn to_text(&self) -> String {
         self.text_of(&self.head, &self.tail)
     }
 
-    /// The same with another head and tail.
+    /// Like [`Self::to_text`], but with another head and tail.
     pub(super) fn text_of(&self, head: &str, tail: &str) -> String {
         let mut text = head.to_owned();
         if self.left_out > 0 {
@@ -98,7 +98,7 @@ impl Capture {
         text + tail
     }
 
-    /// Shortens it to `limit` characters, half of them from its beginning.
+    /// Shortens the output to `limit` characters, half of them from its beginning.
     #[must_use]
     pub fn within(&self, limit: usize) -> Self {
         let (head, tail) = (self.head.chars().count(), self.tail.chars().count());
@@ -106,14 +106,14 @@ impl Capture {
             let Self { head, left_out, tail, after_head, before_tail } = self;
             return Self::cut(head, after_head, *left_out, before_tail, tail);
         }
-        // If head or tail is shorter than its half, the other may be longer.
+        // If head or tail is shorter than half the limit, the other may be longer.
         let first = match self.left_out {
             0 => limit.div_ceil(2),
             _ => limit.div_ceil(2).max(limit.saturating_sub(tail)).min(head),
         };
         let last = limit - first;
         let left_out = self.left_out.saturating_add((head + tail - limit) as u64);
-        // What is known on either side of the gap. Without one, that is the same.
+        // The known text on either side of the gap. If there is no gap yet, it is the other part.
         let [after_head, before_tail] = match self.left_out {
             0 => [&self.tail, &self.head],
             _ => [&self.after_head, &self.before_tail],
@@ -126,7 +126,7 @@ impl Capture {
     }
 }
 
-/// The offset of the character with this number, or the end.
+/// The offset of the character with this index, or the end of the text.
 fn char_offset(text: &str, number: usize) -> usize {
     text.char_indices().nth(number).map_or(text.len(), |(at, _)| at)
 }

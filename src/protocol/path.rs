@@ -1,4 +1,4 @@
-//! Paths inside the workspace. A [`RelPath`] can leave its folder only by symbolic links, which `workspace` handles.
+//! Paths inside the workspace. Only symbolic links, which `workspace` handles, can lead a [`RelPath`] outside.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ const PATH_LIMIT: usize = 4095;
 
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
-/// A relative path of one or more components, `/` between them, without `.` or `..`.
+/// A relative path of one or more components, separated by `/`, without `.` or `..`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct RelPath(String);
@@ -21,22 +21,22 @@ pub struct RelPath(String);
 /// Why a text is not a path inside the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathFault {
-    /// It is absolute, on a drive, or leads out by `..`. The words are the specification's.
+    /// The path is absolute, on a drive, or leads outside through `..`. The wording is that of the specification.
     #[error("Path is outside workspace: '{}'", visible_line(.0))]
     Outside(String),
-    /// It is empty or `.`, or ends in a separator.
+    /// The path is empty or `.`, or ends in a separator.
     #[error("Path names no file: '{}'", visible_line(.0))]
     NoFile(String),
-    /// It has a control character, or one that is invisible or reorders text.
+    /// The path contains a control character, or a character that is invisible or reorders text.
     #[error("Path contains the character U+{:04X}: '{}'", u32::from(*.0), shown(*.0, .1))]
     Character(char, String),
-    /// It is longer than any file system allows.
+    /// The path is longer than any file system allows.
     #[error("Path is too long: at most {COMPONENT_LIMIT} bytes a name and {PATH_LIMIT} in total")]
     TooLong,
 }
 
 impl RelPath {
-    /// Parses and normalises a path: `./a//b/../c` is `a/c`. A backslash is a separator, too.
+    /// Parses and normalises a path: `./a//b/../c` becomes `a/c`. A backslash is a separator, too.
     ///
     /// # Examples
     /// ```
@@ -68,29 +68,29 @@ impl RelPath {
         if path.is_empty() || matches!(last, "" | "." | "..") {
             return Err(PathFault::NoFile(text.to_owned()));
         }
-        // `./c:x`, too, as the result must be a path when it is parsed again.
+        // This also refuses `./c:x`, because the result must stay a valid path when it is parsed again.
         if is_on_drive(&path) {
             return outside();
         }
         if path.len() > PATH_LIMIT { Err(PathFault::TooLong) } else { Ok(Self(path)) }
     }
 
-    /// The path as text, `/` between its components.
+    /// The path as text, with `/` between its components.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its components in order; at least one.
+    /// The components of the path, in order. There is at least one.
     pub fn components(&self) -> impl Iterator<Item = &str> {
         self.0.split('/')
     }
 
-    /// Its last component.
+    /// The last component of the path.
     pub fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
-    /// Whether this is `folder` or something in it.
+    /// Whether this path is `folder` or a path in it.
     pub fn is_within(&self, folder: &Self) -> bool {
         self.0.strip_prefix(&folder.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
@@ -110,12 +110,12 @@ impl TryFrom<String> for RelPath {
     }
 }
 
-/// Whether the path begins with a drive on Windows.
+/// Whether the path begins with a Windows drive.
 fn is_on_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-/// A path in which an invisible character is named.
+/// A path in which an invisible character is replaced by its name.
 fn shown(c: char, path: &str) -> String {
     let named = if is_hazard(c) || c.is_control() {
         c.to_string()

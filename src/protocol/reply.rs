@@ -1,8 +1,8 @@
 //! Reads a reply: determines its dialect, and parses it into steps.
 //!
 //! A reply is in one dialect: in tags if any of its blocks is well-formed, otherwise in operations if it contains a
-//! message. All text inside a block belongs to the block, and a block or message without a known end includes all text
-//! that follows. So content is never executed: neither a message in a file's body nor a tag after a broken message.
+//! message. All text inside a block belongs to the block. A block or message without a known end includes all text
+//! after it. So content is never executed: neither a message in a file's body nor a tag after a broken message.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -20,36 +20,36 @@ use super::{
 /// The steps of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// Its steps, in order. A part that cannot be understood is a step, too, so there is always one.
+    /// The steps, in order. A part that cannot be understood is a step, too, so there is always at least one.
     pub steps: Vec<Step>,
-    /// Whether it ends inside a block or a message: it may have been cut off, or be incomplete.
+    /// Whether the reply ends inside a block or a message. It may have been cut off, or be incomplete.
     pub unclosed: bool,
-    /// Its dialect; None if it has neither blocks nor a message.
+    /// The dialect of the reply; None if it contains neither blocks nor a message.
     pub dialect: Option<Dialect>,
-    /// The outbox that it claims to answer (protocol 1.1, `[REPLY …]`).
+    /// The outbox that the reply claims to answer (protocol 1.1, `[REPLY …]`).
     pub answers: Option<ReplyAddress>,
 }
 
 /// The outbox that a reply claims to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyAddress {
-    /// The session's id, as it was sent.
+    /// The session's ID, as it was sent.
     pub session: String,
     /// The number of the outbox.
     pub sequence: u32,
-    /// The key of that outbox.
+    /// The key of the outbox.
     pub key: Option<String>,
 }
 
-/// The error for a reply with neither blocks nor a message, in a session of operations.
+/// The error for a reply without blocks or a message, in a session with the operations dialect.
 const NO_MESSAGE: &str = "The reply contains no operations message, so nothing was done";
-/// The correct form, and how a session is ended.
+/// The correct form, and the form that ends a session.
 const FORM: &str = r#"Correct form, as one JSON object: {"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}"#;
 const END_FORM: &str = r#"to end the session: {"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "a summary"}]}"#;
 
 /// Reads a reply in either dialect (tag protocol, "Inbox Format"; agent-spaces-protocol, "Operations Message").
-/// `dialect` is the session's. It determines the form of results: when files are read, whether streams are separate, and
-/// which values events repeat.
+/// `dialect` is the session's dialect. It determines the form of results: when files are read, whether streams are
+/// separate, and which values events repeat.
 ///
 /// # Examples
 /// ```
@@ -67,13 +67,13 @@ pub fn read(text: &str, dialect: Dialect) -> Reply {
     read_blocks(text, tags::blocks(text, None), dialect, true)
 }
 
-/// Reads commands that are run once, outside any session: the `message` with the id [`DONE`](operations::DONE) has no
-/// special meaning. A message without operations has no steps.
+/// Reads commands that are run once, outside any session. The `message` with the ID [`DONE`](operations::DONE) has no
+/// special meaning there. A message without operations has no steps.
 pub fn read_run(text: &str) -> Reply {
     read_blocks(text, tags::blocks(text, None), Dialect::Operations, false)
 }
 
-/// Whether a text with these blocks ends inside one of them, or inside what may be a message.
+/// Whether a text with these blocks ends inside a block, or inside a text that may be a message.
 fn ends_within(text: &str, blocks: &Blocks) -> bool {
     match outside(&returns::with_line_feeds(text), blocks) {
         _ if blocks.unclosed => true,
@@ -120,7 +120,7 @@ fn read_blocks(text: &str, blocks: Blocks, dialect: Dialect, ends: bool) -> Repl
             Reply { steps: in_tags, unclosed, dialect, answers }
         }
     };
-    // A single run has no session to end.
+    // A single run has no session that could be ended.
     let form = if ends { format!("{FORM}; {END_FORM}") } else { FORM.to_owned() };
     if reply.steps.is_empty() && (ends || !is_message) {
         let reason = match dialect {
@@ -137,16 +137,16 @@ fn read_blocks(text: &str, blocks: Blocks, dialect: Dialect, ends: bool) -> Repl
     reply
 }
 
-/// Whether a message that begins on `line` counts beside these blocks.
+/// Whether a message that begins on `line` takes precedence over these blocks.
 fn is_in_operations(is_valid: bool, line: usize, blocks: &[Step]) -> bool {
     let Some(first) = blocks.first() else { return true };
     let in_order = |step: &Step| step.ends || matches!(step.asks, StepContent::Operation(_));
-    // The end of a broken message is unknown, so the blocks after it may be its content.
+    // The end of a broken message is unknown, so blocks after it may be part of its content.
     !blocks.iter().any(in_order) || !is_valid && line < first.line
 }
 
-/// The text outside blocks, with the same line numbers. None if it cannot contain a message. Opening tags stay, so that a
-/// message interrupted by one is not valid.
+/// The text outside blocks, with the same line numbers. None if it cannot contain a message. Opening tags are kept, so
+/// that a message with a tag inside it is not valid.
 fn outside<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
     const BYTE_ORDER_MARK: char = '\u{feff}';
     const KEY: &[u8] = b"operations"; // Every message has it.
@@ -164,7 +164,7 @@ fn outside<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
     outside.push_str(pieces.next().unwrap_or_default());
     for (piece, body) in pieces.zip(&blocks.bodies) {
         let lines = memchr_iter(b'\n', &text.as_bytes()[body.clone()]).count();
-        // Ends a message before the block; another may begin after it.
+        // This ends a message before the block. Another message may begin after it.
         outside.push(BYTE_ORDER_MARK);
         outside.extend(std::iter::repeat_n('\n', lines));
         outside.push_str(piece);
@@ -190,7 +190,7 @@ fn adapt_to(dialect: Dialect, step: &mut Step) {
                 SentValues { id: None, about }
             });
         }
-        // A reply that was refused as a whole repeats nothing.
+        // A reply that was refused as a whole repeats no values.
         (Dialect::Operations, StepContent::Invalid(invalid)) if invalid.kind == Kind::Reply => {}
         (Dialect::Operations, StepContent::Invalid(_)) => {
             step.asked.get_or_insert_default();
@@ -209,7 +209,7 @@ fn adapt_to(dialect: Dialect, step: &mut Step) {
                 }
                 StepContent::Operation(Operation::Run(run)) => run.streams = Streams::Together,
                 StepContent::Operation(_) => {}
-                // In tags, each result is one line.
+                // In the tag dialect, each result is one line.
                 StepContent::Invalid(invalid) => {
                     invalid.reason = invalid.reason.replace('\n', "; ");
                 }
@@ -222,12 +222,12 @@ thread_local! {
     static PARSED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How often this thread has parsed a [`ParsedReply`], for tests: it reads every byte.
+/// How often this thread has parsed a [`ParsedReply`], for tests. Parsing reads every byte.
 pub fn parsed() -> usize {
     PARSED.get()
 }
 
-/// The text of a reply. It is parsed once, when its blocks are first needed.
+/// The text of a reply. It is parsed only once, when its blocks are first needed.
 #[derive(Debug, Clone)]
 pub struct ParsedReply {
     text: String,
@@ -240,33 +240,33 @@ impl ParsedReply {
         Self { text, blocks: OnceCell::new() }
     }
 
-    /// Its text.
+    /// The text of the reply.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Its text, moved out.
+    /// Converts the reply into its text.
     pub fn into_text(self) -> String {
         self.text
     }
 
-    /// The outbox that it claims to answer.
+    /// The outbox that the reply claims to answer.
     pub fn answers(&self) -> Option<&ReplyAddress> {
-        // Such a line contains the name of the attribute.
+        // A `[REPLY …]` line always contains the name of this attribute.
         let holds = |word: &[u8]| memmem::find(self.text.as_bytes(), word).is_some();
         if holds(b"session") || holds(b"SESSION") { self.blocks().answers.as_ref() } else { None }
     }
 
-    /// Whether it may be incomplete: it ends inside a block, or inside what may be a message.
+    /// Whether the reply may be incomplete: it ends inside a block, or inside a text that may be a message.
     pub fn ends_early(&self) -> bool {
         ends_within(&self.text, self.blocks())
     }
 
-    /// Reads it, as [`read`] does. In tags, absolute paths in `workspace`, given by its real path, are converted to relative ones.
+    /// Reads the reply like [`read`]. Absolute paths in `workspace` (a real path) become relative in tags.
     pub fn read_in(&mut self, dialect: Dialect, workspace: Option<&Path>) -> Reply {
         let names = |path: &&str| memmem::find(self.text.as_bytes(), path.as_bytes()).is_some();
         let workspace = workspace.and_then(Path::to_str).filter(names);
-        // Cached blocks were parsed without the workspace.
+        // Cached blocks were parsed without a workspace.
         let parsed = self.blocks.take().filter(|_| workspace.is_none());
         let blocks = parsed.unwrap_or_else(|| self.parse(workspace));
         read_blocks(&self.text, *blocks, dialect, true)

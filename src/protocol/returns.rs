@@ -1,5 +1,5 @@
-//! Carriage returns. A reply whose lines end in nothing else is read with line feeds in their place. A command with one
-//! inside a line is refused, since a terminal would show another command than the one that runs. Pure.
+//! Carriage returns. If all lines of a reply end in carriage returns alone, these are read as line feeds. A command
+//! with a carriage return inside a line is refused, because a terminal would not show the command that runs. Pure.
 
 use std::borrow::Cow;
 
@@ -8,17 +8,17 @@ use memchr::memchr;
 use super::mistake::Problem;
 use super::{Mistake, Warning, WarningKind};
 
-/// A reply with line feeds in place of its carriage returns if its lines end in those alone. Offsets stay the same.
+/// Replaces carriage returns by line feeds if a text contains no line feeds. Offsets stay the same.
 pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
     let holds = |byte| memchr(byte, text.as_bytes()).is_some();
     if holds(b'\n') || !holds(b'\r') { text.into() } else { text.replace('\r', "\n").into() }
 }
 
-/// Removes the carriage returns of a command whose lines all end in one, with a warning. `first` is the line of the reply
-/// on which the command begins, if that is known.
+/// Removes the carriage returns of a command if each of its lines ends in one, with a warning. `first` is the line of
+/// the reply on which the command begins, if it is known.
 ///
 /// # Errors
-/// A line has a carriage return elsewhere, or at its end though other lines have none.
+/// A line contains a carriage return that is not at its end, or only some lines end in one.
 pub(super) fn strip(
     command: String,
     first: Option<usize>,

@@ -1,28 +1,28 @@
-//! What all connections hold in memory together. Each has a little for itself; whoever needs more takes a
-//! share of a pool, and waits while there is too little. The only one to hold a share never waits, so one
-//! request always gets through, whatever it takes.
+//! Limits the memory that all connections use together. Each connection may use a little freely. For more it takes
+//! a share of a pool, and waits while the pool has too little left. A request never waits if no other share is
+//! taken, so one request always gets through, however large it is.
 //!
-//! Lines and answers have a pool each. A line's share is taken only when nothing else of its connection is
-//! held, and an answer's is held only until its client has read it. So nobody waits in a circle.
+//! There is one pool for lines and one for answers. A connection takes a share for a line only while it has no other
+//! share, and keeps a share for an answer only until its client has read it. So there is no deadlock.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::protocol::jsonrpc::Method;
 
-/// How many bytes of lines longer than [`FREE`] are held at once: six of the longest.
+/// The pool for lines longer than [`FREE`], in bytes: enough for six of maximum length.
 pub(super) const LINES: usize = 192 << 20;
-/// How many bytes of answers: four of the longest that a file can have.
+/// The pool for answers, in bytes: enough for four answers with the longest file.
 pub(super) const ANSWERS: usize = 320 << 20;
-/// A line or an answer of so many bytes needs no share.
+/// The maximum size in bytes of a line or an answer that needs no share.
 pub(super) const FREE: usize = 256 << 10;
-/// What the answer to a read can take: a file of 10 MiB, and each of its bytes as `\u001b`.
+/// The maximum answer to a read, in bytes: a file of 10 MiB whose bytes are all written as `\u001b`.
 const READ: usize = 72 << 20;
-/// The same of a command, with two streams of a megabyte.
+/// The maximum answer to a command, in bytes: two streams of a megabyte, escaped in the same way.
 const RAN: usize = 16 << 20;
 
-/// How many bytes an answer may take while its length is not known: before the request is carried out, and
-/// afterwards. A command holds little of its answer until it has ended.
+/// How many bytes to reserve for an answer of unknown length: before the request is carried out, and
+/// afterwards. A command needs little memory for its answer until it has ended.
 pub(super) fn room(method: &Method) -> (usize, usize) {
     match method {
         Method::ReadFile { .. }
@@ -42,7 +42,7 @@ pub(super) fn room(method: &Method) -> (usize, usize) {
     }
 }
 
-/// A counting semaphore, of bytes or of something else.
+/// A counting semaphore for bytes or other units.
 #[derive(Clone)]
 pub(super) struct Pool(Arc<Inside>);
 
@@ -55,13 +55,13 @@ struct Inside {
 #[derive(Default)]
 struct Taken {
     count: usize,
-    /// The most that were taken at once.
+    /// The maximum that was taken at once.
     #[cfg(test)]
     most: usize,
     waiting: usize,
 }
 
-/// Some of them; given back when it is dropped.
+/// Units taken from a pool. They are returned on drop.
 #[must_use]
 pub(super) struct Share {
     pool: Pool,
@@ -73,7 +73,7 @@ impl Pool {
         Self(Arc::new(Inside { total, taken: Mutex::default(), changed: Condvar::new() }))
     }
 
-    /// Takes so many, when there are so many.
+    /// Takes `count` units, and waits until they are available. If nothing else is taken, it does not wait.
     pub(super) fn take(&self, count: usize) -> Share {
         let mut taken = self.taken();
         while count > 0 && taken.count > 0 && taken.count + count > self.0.total {
@@ -89,8 +89,8 @@ impl Pool {
         Share { pool: self.clone(), count }
     }
 
-    /// Waits until some are given back or [`Pool::wake`] is called, at most `longest`, if `holds` is true of how many are
-    /// taken. Returns whether it was.
+    /// If `holds` is true for the number of units taken, waits until units are returned or [`Pool::wake`] is called,
+    /// but at most `longest`. Returns what `holds` returned.
     pub(super) fn wait(&self, longest: Duration, holds: impl FnOnce(usize) -> bool) -> bool {
         let mut taken = self.taken();
         let waits = holds(taken.count);
@@ -103,12 +103,12 @@ impl Pool {
     }
 
     pub(super) fn wake(&self) {
-        // Whoever has looked and does not sleep yet would miss it.
+        // Lock once, so that a thread that has checked but is not waiting yet does not miss the wake-up.
         drop(self.taken());
         self.0.changed.notify_all();
     }
 
-    /// How many are taken.
+    /// The number of units taken.
     pub(super) fn count(&self) -> usize {
         self.taken().count
     }
@@ -129,7 +129,7 @@ impl Pool {
 }
 
 impl Share {
-    /// Holds so many from now on: gives back the others, or takes what is missing without waiting for it.
+    /// Changes the share to `count` units: returns the surplus, or takes what is missing without waiting.
     pub(super) fn keep(&mut self, count: usize) {
         let mut taken = self.pool.taken();
         taken.count = taken.count - self.count + count;
@@ -143,7 +143,7 @@ impl Share {
         }
     }
 
-    /// Holds what so many bytes need: nothing, if they are few.
+    /// Changes the share to what `bytes` bytes need, which is nothing up to [`FREE`].
     pub(super) fn keep_for(&mut self, bytes: usize) {
         self.keep(if bytes <= FREE { 0 } else { bytes });
     }
@@ -169,7 +169,7 @@ mod tests {
         let pool = Pool::new(10 * FREE);
         let mut first = pool.take(6 * FREE);
         drop(pool.take(4 * FREE));
-        // What is not needed is for others, and a little needs nothing.
+        // The surplus is returned, and a small amount needs no share.
         first.keep_for(2 * FREE);
         assert_eq!(pool.count(), 2 * FREE);
         let (sent, received) = mpsc::channel();

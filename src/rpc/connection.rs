@@ -1,6 +1,6 @@
-//! One connection, on one thread: requests are carried out in order, and answers are written together. What can take
-//! long has a thread of its own, so that an `interrupt` is read meanwhile: as a notification it is carried out as soon
-//! as it is read, and again in its turn.
+//! One connection, on one thread. Requests are carried out in order, and several answers may be written together.
+//! A request that may take long runs on its own thread, so that an `interrupt` can be read meanwhile. An `interrupt`
+//! notification takes effect as soon as it is read, and once more in its turn.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,13 +18,13 @@ use super::server::{Server, spawn};
 use crate::client::lines::{CHUNK, LineBuffer};
 use crate::protocol::jsonrpc::{self, LINE_LIMIT, Method, RpcError, connected, connects_to};
 
-/// How much is read ahead, in bytes. More of a line is read only when it is the next.
+/// How many bytes are read ahead. More are read only for a long line that is next.
 const AHEAD: usize = 4 << 20;
-/// An interrupt that overtakes is no longer, in bytes; a longer one comes in its order.
+/// The maximum length, in bytes, of an interrupt that overtakes other requests. A longer one is handled in order.
 const INTERRUPT_LIMIT: usize = 4096;
 
-/// Serves a connection until the end of its input, until whoever connected is gone, or until the server stops.
-/// What was begun is carried to its end.
+/// Serves a connection until its input ends, the client disconnects or the server stops. A request in progress is
+/// completed.
 pub(super) fn serve(
     server: &Arc<Server>,
     open: Share,
@@ -32,7 +32,7 @@ pub(super) fn serve(
     output: Arc<File>,
 ) -> io::Result<()> {
     for file in [&input, &output] {
-        // Whoever shares a terminal or a file would not expect it.
+        // Other programs that share a terminal or a file would not expect it to become non-blocking.
         if let FileType::Fifo | FileType::Socket = FileType::from_raw_mode(fstat(file)?.st_mode) {
             ioctl_fionbio(file, true)?;
         }
@@ -43,7 +43,7 @@ pub(super) fn serve(
         let (incoming, answers) = (LineBuffer::default(), Vec::new());
         let mut connection =
             Connection { server: &server, input, output, incoming, long_line: None, answers };
-        // Whoever is gone reads nothing.
+        // An error means that the client is gone, so nobody could be told.
         let _ = connection.serve();
     })
 }
@@ -53,16 +53,16 @@ struct Connection<'a> {
     input: Arc<File>,
     output: Arc<File>,
     incoming: LineBuffer,
-    /// The share of a long line while it is read.
+    /// The memory share of a long line while it is being read.
     long_line: Option<Share>,
     /// Answers that are not written yet.
     answers: Vec<u8>,
 }
 
-/// What a line asks for.
+/// How a line is handled.
 enum LineRequest {
     Nothing,
-    /// This is answered at once.
+    /// Answered at once, without carrying out anything.
     Answered(String),
     Call(Option<u64>, Method),
 }
@@ -85,26 +85,26 @@ impl Connection<'_> {
         self.write()
     }
 
-    /// Waits for a line. Returns its share of the memory, and whether it is too long and was not kept; None when no more
-    /// are carried out.
+    /// Waits for a line. Returns its memory share, and whether it was too long and therefore discarded; None when no
+    /// more lines are carried out.
     fn await_line(&mut self) -> io::Result<Option<(Share, bool)>> {
         let (server, mut is_too_long) = (self.server, false);
         loop {
             let length = self.incoming.first_length();
             if length > FREE && self.long_line.is_none() {
                 self.write()?;
-                // All that the line can need at once: whoever waits for it holds nothing.
+                // Reserve the maximum now, while this connection has no other share, which prevents a deadlock.
                 self.long_line = Some(server.lines.take(LINE_LIMIT));
             }
             if length > LINE_LIMIT {
-                // At once: the rest may take its time.
+                // Release the share now, because the rest of the line may arrive slowly.
                 self.long_line = Some(server.lines.take(0));
                 self.incoming.drop_first();
                 is_too_long = true;
             }
             let has_line = self.incoming.has_line() || self.incoming.has_ended;
             let is_over = has_line && self.incoming.length() == 0 && !is_too_long;
-            // The last line may have been cut off then.
+            // At a stop, the last line may be incomplete.
             if is_over || server.stop.is_asked() {
                 return Ok(None);
             }
@@ -113,7 +113,7 @@ impl Connection<'_> {
                 share.keep_for(self.incoming.first_length());
                 return Ok(Some((share, is_too_long)));
             }
-            // Answers wait for one another only while the next request is there already. It can come meanwhile.
+            // Answers are collected only while the next request is already here. It may arrive during the write.
             if self.answers.is_empty() {
                 self.wait(PollFd::new(&server.stopping, PollFlags::IN))?;
             } else {
@@ -126,7 +126,7 @@ impl Connection<'_> {
     fn call(&mut self, id: Option<u64>, method: Method, held: Share) -> io::Result<()> {
         let pool = &self.server.answers;
         let (before, after) = room(&method);
-        // No answer waits for what may take long, or for room.
+        // Write earlier answers first if this request may take long or must wait for memory.
         if pool.count() > 0 || !matches!(method, Method::Ping {} | Method::ReadFile { .. }) {
             self.write()?;
         }
@@ -137,7 +137,7 @@ impl Connection<'_> {
             }
             _ => self.server.call(method),
         };
-        // Lines come before answers: whoever waits for room for what a command came to holds none.
+        // Release the line's share first: no connection waits for an answer's share while it has a line's.
         drop(held);
         if id.is_none() {
             return Ok(());
@@ -155,7 +155,7 @@ impl Connection<'_> {
         if share.count > 0 { self.write() } else { Ok(()) }
     }
 
-    /// Carries out a request on a thread of its own, and reads ahead meanwhile.
+    /// Carries out a request on its own thread, and reads ahead meanwhile.
     fn call_in_worker(&mut self, method: Method) -> Result<Given, RpcError> {
         let server = self.server;
         let called = thread::scope(|scope| {
@@ -167,7 +167,7 @@ impl Connection<'_> {
             };
             let worker = thread::Builder::new().name("rpc call".to_owned());
             let worker = worker.spawn_scoped(scope, work)?;
-            // Whoever is gone is noticed when it is answered.
+            // A client that is gone is noticed when the answer is written.
             while !self.wait(PollFd::new(&has_ended, PollFlags::IN)).unwrap_or(true) {}
             Ok(worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
         });
@@ -191,7 +191,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Waits until `awaited` is ready, or something can be read, and reads that. Returns whether the first is ready.
+    /// Waits until `awaited` is ready or input has arrived, and reads the input. Returns whether `awaited` is ready.
     fn wait(&mut self, awaited: PollFd) -> io::Result<bool> {
         let Self { incoming, input, .. } = self;
         let has_room =
@@ -212,7 +212,7 @@ impl Connection<'_> {
     }
 }
 
-/// The keys of the lines that interrupt, and are not answered.
+/// The keys of the `interrupt` notifications among the lines. Notifications are not answered.
 fn interrupts(lines: &[u8]) -> impl Iterator<Item = String> {
     let lines = if memchr::memmem::find(lines, b"interrupt").is_some() { lines } else { &[] };
     lines.split(|byte| *byte == b'\n').filter_map(|line| {
@@ -227,7 +227,7 @@ fn interrupts(lines: &[u8]) -> impl Iterator<Item = String> {
     })
 }
 
-/// Reads what a line asks for; None is one that is too long.
+/// Parses a line; None stands for a line that is too long.
 fn read(line: Option<Vec<u8>>, is_first: bool) -> LineRequest {
     let refuse =
         |id, fault: &RpcError| LineRequest::Answered(jsonrpc::answer::<Given>(id, Err(fault)));

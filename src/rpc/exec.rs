@@ -9,9 +9,9 @@ use crate::protocol::{
 };
 use crate::text::{shell_word, visible_line};
 
-/// The exit code of what was not started, and of what a signal ended.
+/// The exit code of a command that did not start or was ended by a signal.
 const NO_CODE: i32 = -1;
-/// The exit code at the deadline, as timeout(1) has it.
+/// The exit code of a command that timed out, as with timeout(1).
 const LATE: i32 = 124;
 
 impl Served {
@@ -41,7 +41,7 @@ impl Served {
         result
     }
 
-    /// Runs code of a language.
+    /// Runs code in a given language.
     pub(super) fn exec_code(&self, lang: &str, code: &str) -> ExecResult {
         let Some((program, flag)) = interpreter(lang) else {
             let stderr = jsonrpc::shortened(format!("unsupported language: {lang}"));
@@ -50,7 +50,7 @@ impl Served {
         if code.contains('\0') {
             return not_started("the code holds a NUL character, which no program can be given");
         }
-        // A shell would say so with an exit code that is the command's own.
+        // The shell would report this with an exit code that looks like the command's own.
         if self.serving.runner.program(program).is_none() {
             return not_started(&format!(
                 "cannot start {program}: there is no such program on the PATH of commands"
@@ -66,7 +66,7 @@ fn not_started(reason: &str) -> ExecResult {
     ExecResult { exit_code: NO_CODE, stdout: String::new(), stderr }
 }
 
-/// What a command came to.
+/// Converts the result of a command.
 fn ended(execution: Execution) -> ExecResult {
     let Execution { ending, output, .. } = execution;
     let (stdout, mut stderr) = match output {
@@ -90,7 +90,7 @@ fn ended(execution: Execution) -> ExecResult {
     ExecResult { exit_code, stdout, stderr }
 }
 
-/// The first megabyte of a stream, and a mark where it was more.
+/// The first megabyte of a stream, with a mark if more was left out.
 fn text(capture: Capture) -> String {
     let Capture { mut head, left_out, .. } = capture;
     if left_out > 0 {
@@ -99,7 +99,7 @@ fn text(capture: Capture) -> String {
     head
 }
 
-/// Adds a line of deaddrop's own to what a command wrote.
+/// Appends a message of deaddrop to what a command wrote.
 fn tell(stderr: &mut String, told: &str) {
     if !stderr.is_empty() && !stderr.ends_with('\n') {
         stderr.push('\n');

@@ -1,8 +1,8 @@
 //! Files and folders: `read_file`, `write_file` and `list_dir`.
 //!
-//! Their paths are absolute or from the root, and never out of it. `..` is resolved in the text, as for every path from
-//! outside. An absolute path must lie under the root, under whatever name that has, and is taken from there; what links
-//! on the way lead to is the workspace's business.
+//! Paths are absolute or relative to the root, and must stay inside it. `..` is resolved in the text of the path, as
+//! for all paths from outside. An absolute path must lie under the root, by any name of the root, and is then made
+//! relative to it. Links on the way are handled by the workspace.
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ use crate::protocol::{Detail, Existing, Failure, Operation, PathFault, RelPath};
 use crate::text::{byte_count, visible_line};
 use crate::workspace::Contents;
 
-/// The longest path that a system takes, in bytes.
+/// The longest path that systems accept, in bytes.
 const LONGEST: usize = 4095;
-/// So many characters of a longer one are told.
+/// How many characters of a longer path are shown in the error.
 const TOLD: usize = 200;
 
 impl Served {
-    /// All of a text file.
+    /// Reads a whole text file.
     pub(super) fn read_file(&self, sent: &str) -> Result<FileContent, RpcError> {
         let workspace = &self.serving.workspace;
         let path = named_file(workspace.path(), sent)?;
@@ -31,13 +31,13 @@ impl Served {
         let policy = self.serving.policy.as_ref();
         let most = policy.and_then(|policy| policy.files.max_bytes);
         let limit = most.unwrap_or(READ_LIMIT).min(READ_LIMIT);
-        // One byte more tells of those that claim no size, as those of /proc do.
+        // One more byte reveals that a file is too long if it claims to be empty, like those in /proc.
         let read =
             workspace.read(&path, limit + 1).map_err(|failure| with_path(sent, &failure.reason))?;
         let Contents { bytes, size, .. } = read;
         let shown = visible_line(sent);
         if size > limit {
-            // So much of it was read; of some nobody knows the size.
+            // If only `limit + 1` bytes were read, the real size may be unknown.
             let least = if size == limit + 1 { "at least " } else { "" };
             return Err(RpcError::internal(format!(
                 "'{shown}' is too long: {least}{size} bytes, and files up to {} are read; take parts of it by a command",
@@ -53,20 +53,20 @@ impl Served {
         })
     }
 
-    /// Makes or replaces a file, and folders on the way to it.
+    /// Creates or replaces a file, and creates missing parent folders.
     pub(super) fn write_file(&self, sent: &str, content: String) -> Result<Written, RpcError> {
         let path = named_file(self.serving.workspace.path(), sent)?;
         self.is_there().map_err(|reason| with_path(sent, &reason))?;
         let content = content.into();
         let operation = Operation::Create { path, content, existing: Existing::Replace };
-        // Where commands may write them, it would keep nobody from anything.
+        // If commands may write protected files, refusing them here would protect nothing.
         let opens = Grant { protected: !self.guarded, ..Grant::default() };
         let failed = |failure: &Failure| with_path(sent, &words(failure));
         let cannot = |e: Error| with_path(sent, &e.to_string());
         let executor = self.executor(&|| false);
         let refused = self.refused(&operation, Grant::default(), &executor).map_err(cannot)?;
         refused.map_or(Ok(()), |failure| Err(failed(&failure)))?;
-        // To look for repositories, all of the root may have to be walked.
+        // Skipped if unguarded, because the search for repositories may have to walk the whole root.
         let look =
             if self.guarded { executor.path_facts(&operation).map_err(cannot)? } else { None };
         if look.is_some_and(|look| look.protected) {
@@ -82,7 +82,7 @@ impl Served {
         }
     }
 
-    /// What is in a folder. Names that are no UTF-8 are shown with U+FFFD for what is none.
+    /// Lists a folder. Bytes of names that are not valid UTF-8 are shown as U+FFFD.
     pub(super) fn list_dir(&self, sent: &str) -> Result<Entries, RpcError> {
         let workspace = &self.serving.workspace;
         let path = named(workspace.path(), sent)?;
@@ -106,7 +106,7 @@ impl Served {
     }
 }
 
-/// What a path names for somebody whose root is `root`, a canonical path; None for the root itself.
+/// Resolves a path sent by a client, given the canonical path of the root; None is the root itself.
 fn named(root: &Path, sent: &str) -> Result<Option<RelPath>, RpcError> {
     let text = visible_line(sent);
     if sent.len() > LONGEST {
@@ -117,7 +117,7 @@ fn named(root: &Path, sent: &str) -> Result<Option<RelPath>, RpcError> {
         )));
     }
     if cfg!(unix) && sent.contains('\\') {
-        // Elsewhere here it stands between folders, so another file would be taken.
+        // In other places a backslash separates folders, so the path could name a different file.
         return Err(RpcError::internal(format!(
             "Path holds a backslash, which names of files here cannot: '{text}'"
         )));
@@ -128,7 +128,7 @@ fn named(root: &Path, sent: &str) -> Result<Option<RelPath>, RpcError> {
     for part in sent.split('/') {
         match part {
             "" | "." => {}
-            // Nothing is above `/`.
+            // `/` is its own parent.
             ".." => drop(parts.pop().or(is_absolute.then_some("")).ok_or_else(outside)?),
             part => parts.push(part),
         }
@@ -144,7 +144,7 @@ fn named(root: &Path, sent: &str) -> Result<Option<RelPath>, RpcError> {
     path.map_err(|fault| with_path(sent, &fault.to_string()))
 }
 
-/// The same for a file, which the root is not.
+/// Like `named`, for a file. The root itself is an error.
 fn named_file(root: &Path, sent: &str) -> Result<RelPath, RpcError> {
     let named = named(root, sent)?;
     if matches!(sent.rsplit('/').next(), Some("" | "." | "..") | None) {
@@ -154,10 +154,10 @@ fn named_file(root: &Path, sent: &str) -> Result<RelPath, RpcError> {
     named.ok_or_else(folder)
 }
 
-/// The end of an absolute path that lies below the root.
+/// The part of an absolute path after the root, if the path lies below the root.
 fn below(root: &Path, path: &str) -> Option<String> {
     let path = Path::new(path);
-    // The root may have other names, through links: the shortest that leads there counts.
+    // The root may have other names through links. The shortest prefix that leads to the root counts.
     let ends = path.strip_prefix(root).ok().or_else(|| {
         let above: Vec<&Path> = path.ancestors().collect();
         let leads_there = |above: &&&Path| above.canonicalize().is_ok_and(|there| there == root);
@@ -166,7 +166,7 @@ fn below(root: &Path, path: &str) -> Option<String> {
     ends?.to_str().map(str::to_owned)
 }
 
-/// Why something failed, with the path as it was sent.
+/// The reason for a failure, with the path as the client sent it.
 fn with_path(sent: &str, reason: &str) -> RpcError {
     let shown = visible_line(sent);
     RpcError::internal(if shown.is_empty() || reason.contains(&format!("'{shown}'")) {
@@ -198,7 +198,7 @@ mod tests {
         for base in [root.to_str().unwrap(), alias.to_str().unwrap()] {
             assert_eq!(at(&format!("{base}/a/b")), Ok(Some(below_root("a/b"))));
             assert_eq!(at(&format!("{base}//a/./x/../b/")), Ok(Some(below_root("a/b"))));
-            // `..` is of the text: beside the alias the root stands under its other name.
+            // `..` is resolved in the text, so a name of the root beside the alias is found.
             assert_eq!(at(&format!("{base}/sub/../../root/c")), Ok(Some(below_root("c"))));
             for path in [base.to_owned(), format!("{base}/"), format!("{base}/sub/..")] {
                 assert_eq!(at(&path), Ok(None), "{path}");

@@ -1,9 +1,9 @@
-//! The guest's side of the methods by which a host carries out a session's operations here: what can
-//! be told of this place, and steps, each of which is carried out once whoever dies meanwhile.
+//! The guest's side: a host carries out the operations of a session on this machine. The methods describe this
+//! machine, and carry out steps. Each step is carried out once, even if host or guest dies meanwhile.
 //!
-//! A step is noted before it has an effect (see [`super::steps`]) and what it came to afterwards. One
-//! that was begun and has no outcome is never begun again unless the disk shows that nothing came of
-//! it. Reads have no effect and are no steps: whoever asks again reads again.
+//! A step is recorded before it has an effect (see [`super::steps`]), and its result afterwards. A step that
+//! was begun and has no result is repeated only if the disk shows that it had no effect. Reads have no effect
+//! and are not steps; a repeated request reads again.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ use crate::settings::FilePolicy;
 use crate::workspace::SearchOptions;
 use crate::workspace::protected::{Protection, Snapshot};
 
-/// How long the commands of a process that was killed may take to die, before others are served.
+/// How long to wait at the start for commands of a killed process to die.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Served {
@@ -100,7 +100,7 @@ impl Served {
         })
     }
 
-    /// Looks for files, or for lines in them.
+    /// Lists files, or searches for lines in them.
     pub(super) fn found_there(&self, asked: &FindParams) -> Result<Done, RpcError> {
         let FindParams { operation, files, key } = asked;
         if !matches!(operation, Operation::List { .. } | Operation::Search { .. }) {
@@ -124,7 +124,7 @@ impl Served {
         Ok(list_or_search(&self.serving.workspace, operation, &terms))
     }
 
-    /// Carries out a step, or tells what it came to.
+    /// Carries out a step, or returns its result if it was carried out before.
     pub(super) fn step(&self, asked: &StepParams) -> Result<State, RpcError> {
         let StepParams { key, operation, settled, .. } = asked;
         check_key("key", key)?;
@@ -133,7 +133,7 @@ impl Served {
         let going = self.steps.enter(key);
         self.check_state(asked.state.as_deref())?;
         for settled in settled.iter().filter(|settled| *settled != key && is_key(settled)) {
-            // The host knows what it came to; where this fails, it is forgotten when it is old.
+            // The host has this result. If removing its record fails, it is removed when it is old.
             let _ = self.steps.forget(settled);
         }
         let stop = &self.serving.stop;
@@ -163,14 +163,14 @@ impl Served {
         }
         let carried = self.carry_out(asked, digest, &mut held, &going);
         if carried.is_err() {
-            // An empty file says as much as none.
+            // An empty file means the same as no file.
             let _ = self.steps.remove(key, &held);
         }
         let undone = |e| RpcError::internal(format!("{e}; nothing was done"));
         carried.map(State::Done).map_err(undone)
     }
 
-    /// What a step came to.
+    /// Returns the state of a step.
     pub(super) fn came_to(&self, asked: &ResultParams) -> Result<State, RpcError> {
         let ResultParams { key, state } = asked;
         check_key("key", key)?;
@@ -187,7 +187,7 @@ impl Served {
         }
     }
 
-    /// Whether what is known of steps here is what the host knows of.
+    /// Checks that these are the records that the host knows, by their identity.
     fn check_state(&self, state: Option<&str>) -> Result<(), RpcError> {
         let Some(state) = state else { return Ok(()) };
         if self.steps.identity().map_err(|e| unknown(&e))? == state {
@@ -198,7 +198,7 @@ impl Served {
         Err(RpcError::new(RpcError::OTHER, told))
     }
 
-    /// Does what was asked for, which was never done. After an error nothing was.
+    /// Carries out a step that was never begun. After an error nothing was done.
     fn carry_out(
         &self,
         asked: &StepParams,
@@ -227,7 +227,7 @@ impl Served {
                 begun.guard = Some(snapshot.clone());
                 Ok(())
             }
-            // A host keeps nothing of its guest's files.
+            // The guest's files are not kept for the host to restore.
             WriteAhead::Noted(_) => Ok(()),
             WriteAhead::Effects(effects) => {
                 begun.effect = effects.first().cloned();
@@ -241,32 +241,32 @@ impl Served {
         Ok(done)
     }
 
-    /// Adds to a step what it came to. Where that fails, it is told now and no more: later the disk
-    /// tells, and a command counts as lost.
+    /// Records the result of a step. If that fails, the result is still returned now; later the disk shows the
+    /// result of a file operation, and a command counts as lost.
     fn conclude(&self, key: &str, held: &mut Held, done: &Done) {
         if held.finish(done).is_ok() {
             self.steps.end_of_command(key);
         }
     }
 
-    /// The scratch directory of a step: that of its session, if it is of one.
+    /// The scratch directory of a step: its session's, if it has one, otherwise the server's.
     fn scratch_dir_of(&self, asked: &StepParams) -> Result<HeldDir, Error> {
         let Some(session) = &asked.own else {
             return Ok(HeldDir::of_server(self.serving.scratch_dir.clone()));
         };
-        // Where commands have all the user's rights, they have the user's HOME.
+        // If commands run with all rights of the user, they use the user's HOME.
         let is_command = matches!(asked.operation, Operation::Run(_));
         HeldDir::of_session(&self.serving.state, session, is_command && self.guarded)
     }
 
-    /// A session of a host is over: the scratch directory of its commands goes.
+    /// Ends a session of a host: removes the scratch directory of its commands.
     pub(super) fn leave(&self, session: &str) -> Result<Written, RpcError> {
         check_key("the name of a session", session)?;
         remove_session(&self.serving.state, session)?;
         Ok(Written { success: true })
     }
 
-    /// Whether a command reaches the network for which that is asked; None for what the settings say.
+    /// Whether a command may use the network, given the host's request; None means as in the settings.
     pub(super) fn network(&self, asked: Option<bool>) -> Option<bool> {
         let own = self.serving.policy.as_ref().and_then(|policy| policy.network);
         let network = if own == Some(false) { own } else { asked.or(own) };
@@ -274,16 +274,16 @@ impl Served {
     }
 }
 
-// What became of steps that were begun and that nobody carries out any more: the process that did has died. Of a file
-// the disk tells; a command is lost, and what it did to protected names is put right. That is done before anything
-// else is served, so that no command takes it for what was there before. Where the lost command still runs by then, it
-// is done when the step is asked for, and at a time when no command runs here, whose check would put it back.
+// Steps whose process died. The disk shows the result of a file operation. A command counts as lost, and its changes to
+// protected names are undone. This is done before other requests are served, so that no later command takes these
+// changes for the original state. If the command is still running, this is done when its step is requested, and only
+// while no other command runs here, because that command's check would revert the repair.
 impl Served {
-    /// What is known of a step whose file is held here, and which is not being carried out. It runs where only
-    /// whoever ran it has died, or where others do, beside which it cannot be looked after.
+    /// The state of a step whose file is locked here and which is not in progress. `Running` means that its command has
+    /// outlived its process, or that other commands are running, during which it cannot be cleaned up.
     ///
     /// # Errors
-    /// That cannot be said.
+    /// The state cannot be determined.
     fn found(&self, key: &str, held: &mut Held) -> Result<State, RpcError> {
         let Some(begun) = &held.begun else { return Ok(State::Unknown) };
         if let Some(done) = &held.done {
@@ -311,8 +311,8 @@ impl Served {
         Ok(State::Done(done))
     }
 
-    /// What there is to tell of a command that was begun by a process that died; None where that
-    /// cannot be looked after now.
+    /// The warnings about a command whose process died; None if it cannot be cleaned up
+    /// now.
     fn lost(&self, key: &str, begun: &Begun) -> Result<Option<Vec<Warning>>, Error> {
         if !self.steps.has_ended(key)? {
             return Ok(None);
@@ -323,7 +323,7 @@ impl Served {
         Ok(self.protection.while_idle(|| self.put_right(key, snapshot)))
     }
 
-    /// Puts right what a lost command did to what stood under protected names.
+    /// Undoes the changes of a lost command to protected names.
     fn put_right(&self, key: &str, snapshot: Snapshot) -> Vec<Warning> {
         let workspace = &self.serving.workspace;
         let mut protection = Protection::resumed(self.quarantine(&name_of(key)), snapshot);
@@ -336,7 +336,7 @@ impl Served {
         warnings
     }
 
-    /// Looks after the commands of processes that died.
+    /// Cleans up after the commands of processes that died.
     pub(super) fn find_lost(&self) {
         let begun = Instant::now();
         self.steps.each(&mut |key, held| {
@@ -344,7 +344,7 @@ impl Served {
             if held.done.is_some() || !held.begun.as_ref().is_some_and(is_command) {
                 return;
             }
-            // What fails here is told to whoever asks for the step.
+            // A failure is reported when the host asks for the step.
             while let Ok(State::Running) = self.found(key, held)
                 && begun.elapsed() < PATIENCE
                 && !self.serving.stop.is_asked()
@@ -355,7 +355,7 @@ impl Served {
     }
 }
 
-/// Only what can be a key names a step, or a session and its scratch directory: nothing else is made, or removed.
+/// Checks the key of a step or the name of a session. Both become file names that are created and removed.
 fn check_key(what: &str, key: &str) -> Result<(), RpcError> {
     if is_key(key) {
         return Ok(());
@@ -364,7 +364,7 @@ fn check_key(what: &str, key: &str) -> Result<(), RpcError> {
     Err(RpcError::params(format!("{what} {told}")))
 }
 
-/// Only what has an effect on this machine is a step; reads are asked for by `read`.
+/// Checks that an operation has an effect on this machine. Only such operations are steps; reads use `read`.
 fn check_operation(operation: &Operation) -> Result<(), RpcError> {
     if has_effect(operation) {
         return Ok(());
@@ -372,7 +372,7 @@ fn check_operation(operation: &Operation) -> Result<(), RpcError> {
     Err(RpcError::params("what has no effect is no step of a guest"))
 }
 
-/// What an operation is known by.
+/// The digest that identifies an operation.
 ///
 /// # Panics
 /// Never: texts and numbers always become JSON.
@@ -380,7 +380,7 @@ fn digest_of(operation: &Operation) -> Digest {
     Digest::of(&serde_json::to_vec(operation).expect("texts and numbers become JSON"))
 }
 
-/// Where what is put away of protected names lies that belongs to a step.
+/// The name of the quarantine folder of a step.
 fn name_of(key: &str) -> String {
     format!("step_{key}")
 }
@@ -393,7 +393,7 @@ fn stopped(told: &str) -> RpcError {
     later(&format!("deaddrop is being stopped there, and {told}"))
 }
 
-/// Whether a step was begun is not known.
+/// The error for a step that may or may not have been begun.
 fn unknown(error: &Error) -> RpcError {
     later(&error.to_string())
 }

@@ -1,8 +1,7 @@
-//! The JSON-RPC server (bouvet-jsonrpc): a workspace and a runner for whoever connects.
+//! The JSON-RPC server (bouvet-jsonrpc). It offers a workspace and a command runner to its clients.
 //!
-//! Connections are served side by side, each on a thread, and the requests of one in order.
-//! Standard input and output are one connection; a Unix socket and a port of a virtual machine's host
-//! bring many.
+//! Connections are served in parallel, each on its own thread. The requests of one connection are carried out in order.
+//! Standard input and output are a single connection. A Unix socket or a vsock port accepts many.
 
 mod budget;
 mod connection;
@@ -30,18 +29,18 @@ pub use scratch_dir::ScratchDir;
 pub use served::{Served, Serving};
 pub use server::{At, Listening};
 
-/// What carries out requests: of many connections at once.
+/// Carries out requests, for many connections at once.
 pub trait Service: Sync {
-    /// Does what is asked for.
+    /// Carries out one request.
     ///
     /// # Errors
-    /// Why it could not be done, for whoever asked.
+    /// The reason for the failure, as reported to the client.
     fn call(&self, method: Method) -> Result<Given, RpcError>;
-    /// Ends a step that is being carried out, without waiting for it.
+    /// Interrupts a step in progress, without waiting for it to end.
     fn interrupt(&self, key: &str);
 }
 
-/// What a request came to.
+/// The result of a request.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Given {

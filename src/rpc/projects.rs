@@ -1,9 +1,9 @@
-//! Projects that a root has to do with and that are not the server's own: what of them is
-//! hidden, and whose lock is to be had.
+//! Other projects around and below a root: which of their files are hidden from clients, and which of them share
+//! the root as their workspace.
 //!
-//! A folder is a project if settings stand in it, or a journal or a lock where its sessions are.
-//! Settings that lie within the root may have been written by a command: they keep something from
-//! being served, and have nothing made or written anywhere.
+//! A folder is a project if it contains a settings file, or if its sessions folder contains a journal or a lock.
+//! A settings file inside the root may have been written by a command. So it can only hide files inside the root; it
+//! never causes anything to be created or written.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -13,34 +13,34 @@ use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::settings::{Config, FILE, FOLDER, has_session_marks};
 
-/// So deep below a root projects are looked for.
+/// How many levels below a root are searched for projects.
 const DEPTH: usize = 4;
-/// So many folders are looked into for that, the nearest first.
+/// The maximum number of folders searched, nearest first.
 const FOLDERS: usize = 2_000;
-/// So many names are read for that.
+/// The maximum number of directory entries read during the search.
 const NAMES: usize = 100_000;
-/// Where nobody's project is, and much else.
+/// Large system folders that contain no projects.
 const ELSEWHERE: [&str; 7] = ["/boot", "/dev", "/proc", "/run", "/sys", "/usr", "/nix"];
-/// The folders of a project, as they are called where nothing else is set.
+/// The folders of a project with default settings.
 const FOLDERS_OF_A_BASE: [&str; 4] = ["inbox", "outbox", "sessions", "approvals"];
 
-/// What there is around and below a root.
+/// The projects around and below a root.
 #[derive(Debug, Default)]
 pub struct Projects {
-    /// Files and folders of theirs, to be kept from whoever connects. They need not exist.
+    /// Their files and folders, which are hidden from clients. They need not exist.
     pub state: Vec<PathBuf>,
-    /// Those in whose workspace the root is, or lies.
+    /// The projects whose workspace is the root or contains it.
     pub around: Vec<Config>,
-    /// What a person should know, in whole sentences.
+    /// Messages for the person, in complete sentences.
     pub told: Vec<String>,
 }
 
 impl Projects {
-    /// Looks around `root`, which is canonical and was `asked` for by that path. Those below it are
-    /// found four folders deep, as far as that is quickly done.
+    /// Searches around `root`, a canonical path, which the person gave as `asked`. Projects below the root are found
+    /// up to four levels deep, within the limits above.
     ///
     /// # Errors
-    /// The root is state of one of them, or the settings of one around it cannot be read.
+    /// The root belongs to the state of another project, or the settings of a project around it cannot be read.
     pub fn of(root: &Path, asked: &Path, own: &Config) -> Result<Self> {
         let mut projects = Self::default();
         if is_in_workspace(root, own) {
@@ -66,8 +66,8 @@ impl Projects {
                 }
             };
             projects.hide(root, &folder, state)?;
-            // A lock would keep a person out of all of theirs for as long as somebody serves what holds
-            // them, and may be one that a command has made.
+            // Taking the lock would keep a person out of every project below the root while it is served, and the lock
+            // file may have been made by a command.
             if Lock::is_at_work_in(&folder) {
                 projects.told.push(format!(
                     "Another deaddrop is at work in the project {}, which lies in the root: both write in its workspace, so stop one of them.",
@@ -78,7 +78,7 @@ impl Projects {
         Ok(projects)
     }
 
-    /// Hides what is of the project `base`.
+    /// Hides the state of the project `base`.
     fn hide(&mut self, root: &Path, base: &Path, state: Vec<PathBuf>) -> Result<()> {
         let is_trusted = !base.starts_with(root);
         for place in state {
@@ -90,7 +90,7 @@ impl Projects {
                     base.display()
                 )));
             }
-            // Else whoever writes in the root could hide from commands what they need.
+            // Otherwise anyone who can write in the root could hide files elsewhere that commands need.
             if (is_trusted || lies_in(&place, root)) && !self.state.contains(&place) {
                 self.state.push(place);
             }
@@ -99,7 +99,7 @@ impl Projects {
     }
 }
 
-/// The settings of a folder that the root is or lies in, if it is a project.
+/// The settings of a folder that is the root or contains it, if the folder is a project.
 fn around(folder: &Path, root: &Path) -> Result<Option<Config>> {
     let is_marked = is_marked(folder);
     match Config::load_untrusted(folder) {
@@ -125,7 +125,7 @@ fn is_marked(folder: &Path) -> bool {
     fs::symlink_metadata(folder.join(FILE)).is_ok() || has_session_marks(&folder.join("sessions"))
 }
 
-/// Whether a place lies in the root, by its name or where it really is. It need not exist.
+/// Whether a path lies in the root, either by its name or after resolving links. It need not exist.
 fn lies_in(place: &Path, root: &Path) -> bool {
     let real = |path: &Path| {
         let mut there = path.ancestors();
@@ -134,8 +134,8 @@ fn lies_in(place: &Path, root: &Path) -> bool {
     real(place) || place.parent().is_some_and(real)
 }
 
-/// The root and the folders above it, also those on the way by which it was asked for: a workspace may
-/// be a link to it.
+/// The root and all folders above it, including those above the path as the person gave it: a workspace may
+/// be a link to the root.
 fn above(root: &Path, asked: &Path) -> Vec<PathBuf> {
     let asked = std::path::absolute(asked).unwrap_or_default();
     let mut found: Vec<PathBuf> = root.ancestors().map(Path::to_path_buf).collect();
@@ -147,7 +147,7 @@ fn above(root: &Path, asked: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Projects below a root, the nearest first.
+/// The projects below a root, nearest first.
 fn below(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut todo = VecDeque::from([(root.to_path_buf(), 0)]);
@@ -167,12 +167,12 @@ fn below(root: &Path) -> Vec<PathBuf> {
             .take(NAMES - names)
             .inspect(|_| names += 1)
             .flatten()
-            // Links are not followed: what they lead to is found where it is, or not in the root.
+            // Links are not followed: their targets are found where they are, or lie outside the root.
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .map(|entry| entry.path())
             .filter(|path| !ELSEWHERE.iter().any(|elsewhere| path == Path::new(elsewhere)))
             .collect();
-        // The disk gives them in no order, and the same are to be found each time.
+        // The disk returns entries in no particular order; sorting makes the search repeatable.
         inside.sort_unstable();
         todo.extend(inside.into_iter().map(|path| (path, depth + 1)));
     }
@@ -222,13 +222,13 @@ mod tests {
         assert_eq!(all.len(), 1, "{all:?}");
         assert!(all[0].contains("busy, which lies in the root: both write"), "{all:?}");
         drop(lock);
-        // A child that another test starts at this moment can hold the lock for a while.
+        // A child that another test is just starting may keep the lock for a while.
         let begun = std::time::Instant::now();
         while !told().is_empty() && begun.elapsed().as_secs() < 20 {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         assert_eq!(told(), [""; 0]);
-        // Nor does it keep anybody out meanwhile.
+        // The search has not locked the other project either.
         Lock::take(&own(&root.join("idle"))).unwrap();
     }
 
@@ -241,7 +241,7 @@ mod tests {
         for at in ["0000", "1998", "1999"] {
             fs::write(folder.path().join(at).join(FILE), "").unwrap();
         }
-        // The root is one of the folders that are looked into.
+        // The root counts as one of the folders that are searched.
         assert_eq!(below(folder.path()), ["0000", "1998"].map(|at| folder.path().join(at)));
     }
 
@@ -262,7 +262,7 @@ mod tests {
         );
         assert!(projects.state.contains(&root.join("sub/../own")), "{projects:?}");
         assert!(projects.around.is_empty() && projects.told.is_empty());
-        // Nor do they make the root somebody's own without a word.
+        // Nor can they make the root part of a project's state without an error.
         let elsewhere = ["outbox", "sessions", "approvals", "workspace"];
         let elsewhere = elsewhere.map(|name| format!("{name}_dir = \"../../{name}\"\n")).concat();
         let text = format!("inbox_dir = \"..\"\n{elsewhere}");

@@ -1,6 +1,6 @@
-//! The scratch directories of commands, with their HOME and `/tmp`: one of each server, removed at its end, and one of
-//! each session of a host, removed when that is over or after a month without a step. A directory in use is locked.
-//! What cannot be removed soon, and what a server left that was killed, is removed by those that come later.
+//! The scratch directories of commands, which contain their HOME and `/tmp`. Each server has one, removed when it ends.
+//! Each session of a host has one, removed when the session ends or after a month without a step. A directory in use
+//! is locked. A later process removes what is too large to remove quickly, and what a killed server left behind.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -14,17 +14,17 @@ use super::steps::{is_at, is_key};
 use crate::error::{Error, Result};
 use crate::runner::removal::{put_aside, remove_aside};
 
-/// How the names of servers' directories begin.
+/// The prefix of the names of server directories.
 const SERVER: &str = ".rpc-";
-/// How those of sessions begin, and how long one is kept that no step uses.
+/// The prefix of the names of session directories, and how long an unused one is kept.
 const SESSION: &str = "own_";
 const KEPT: Duration = Duration::from_hours(30 * 24);
-/// How much later the program ends to remove what is put aside. Some disks remove a thousand directories a
-/// second, and a command can make a million.
+/// How long shutdown may be delayed to remove what was put aside. Some disks remove only a thousand directories per
+/// second, and a command can create a million.
 const LAST: Duration = Duration::from_secs(2);
 
-/// The directory of a server, held for as long as this process lives, and put aside and removed with this,
-/// as far as that can be done soon.
+/// The directory of a server. It is locked while this value exists. On drop it is put aside and removed,
+/// as far as this is possible in a short time.
 #[derive(Debug)]
 pub struct ScratchDir {
     state: PathBuf,
@@ -32,16 +32,16 @@ pub struct ScratchDir {
 }
 
 impl ScratchDir {
-    /// Makes one in deaddrop's own folder for a root.
+    /// Creates a directory in deaddrop's own folder for a root.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The directory cannot be created.
     pub fn make(state: &Path) -> Result<Self> {
         let name = format!("{SERVER}{}", uuid::Uuid::new_v4().simple());
         Ok(Self { state: state.to_owned(), held: HeldDir::hold(state.join(name), true)? })
     }
 
-    /// Where commands have their HOME and `/tmp`. The first of them makes it.
+    /// The folder for the HOME and `/tmp` of commands. The first command creates it.
     #[must_use]
     pub fn for_commands(&self) -> PathBuf {
         self.held.folder.join("own")
@@ -50,28 +50,28 @@ impl ScratchDir {
 
 impl Drop for ScratchDir {
     fn drop(&mut self) {
-        // Where this fails, it is left over.
+        // If this fails, a later process removes the directory.
         let _ = put_aside(&self.held.folder);
         let begun = Instant::now();
         let _ = remove_aside(&self.state, &|| begun.elapsed() > LAST);
     }
 }
 
-/// A scratch directory, held against being removed.
+/// A scratch directory that is locked against removal.
 #[derive(Debug)]
 pub(super) struct HeldDir {
     pub(super) folder: PathBuf,
-    /// None where there is none yet, folders cannot be locked, or the server holds it.
+    /// None if the directory does not exist, cannot be locked, or is locked by the server.
     lock: Option<File>,
 }
 
 impl HeldDir {
-    /// The directory of a server, which holds it.
+    /// The directory of a server, which the server itself has locked.
     pub(super) fn of_server(folder: PathBuf) -> Self {
         Self { folder, lock: None }
     }
 
-    /// Holds the directory of a session, used from now on; made where that is wanted.
+    /// Locks the directory of a session and marks it as used now. Creates it if `make` is set.
     pub(super) fn of_session(state: &Path, session: &str, make: bool) -> Result<Self> {
         Self::hold(state.join(format!("{SESSION}{session}")), make)
     }
@@ -90,7 +90,7 @@ impl HeldDir {
                 other => other.map_err(fail)?,
             };
             let is_locked = file.lock_shared().is_ok();
-            // Somebody may just have put it aside.
+            // Another process may just have put the directory aside.
             if is_at(&file, &folder).map_err(fail)? {
                 let _ = file.set_modified(SystemTime::now());
                 return Ok(Self { folder, lock: is_locked.then_some(file) });
@@ -101,14 +101,14 @@ impl HeldDir {
 
 impl Drop for HeldDir {
     fn drop(&mut self) {
-        // A helper that is just being started has the file, too, for a moment.
+        // A helper that is just starting may briefly share the open file, so closing it would not release the lock.
         if let Some(lock) = &self.lock {
             let _ = lock.unlock();
         }
     }
 }
 
-/// Puts the directory of a session aside and begins to remove it, if there is one.
+/// Puts aside the directory of a session, if it exists, and starts to remove it.
 ///
 /// # Errors
 /// A step is using it.
@@ -124,7 +124,7 @@ pub(super) fn remove_session(state: &Path, session: &str) -> Result<()> {
     }
 }
 
-/// Puts aside what is old and what nobody holds, and begins to remove that and what others could not remove.
+/// Puts aside old and unlocked directories, and starts to remove them and what earlier processes left.
 pub(super) fn clear_old(state: &Path) {
     for entry in fs::read_dir(state).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -136,14 +136,14 @@ pub(super) fn clear_old(state: &Path) {
         if let Some(kept) = kept
             && entry.file_type().is_ok_and(|kind| kind.is_dir())
         {
-            // Where this fails, the next process tries it again.
+            // If this fails, the next process tries again.
             let _ = put_aside_unused(&entry.path(), kept);
         }
     }
     sweep(state);
 }
 
-/// Puts a directory aside that nobody holds or has used for that long. Whoever is just making it makes it anew.
+/// Puts aside a directory that is not locked and was not used for `kept`. A process that is creating it tries again.
 fn put_aside_unused(folder: &Path, kept: Duration) -> io::Result<()> {
     let file = open(folder)?;
     let is_young = || !kept.is_zero() && age(&file).is_none_or(|age| age < kept);
@@ -153,8 +153,8 @@ fn put_aside_unused(folder: &Path, kept: Duration) -> io::Result<()> {
     put_aside(folder)
 }
 
-/// Begins to remove what was put aside, one after another. Nobody waits for it: the end of the server goes on with it
-/// for a while, and the next start.
+/// Starts a thread that removes what was put aside, one thread at a time. Nobody waits for it: shutdown
+/// continues the removal for a short time, and the next start does the rest.
 fn sweep(state: &Path) {
     static ONE: Mutex<()> = Mutex::new(());
     let state = state.to_owned();
@@ -165,15 +165,15 @@ fn sweep(state: &Path) {
     let _ = thread::Builder::new().name("sweep".to_owned()).spawn(work);
 }
 
-/// How long ago a file was written; None where that cannot be said.
+/// The time since a file was last modified; None if it is unknown.
 pub(super) fn age(file: &File) -> Option<Duration> {
     file.metadata().ok()?.modified().ok()?.elapsed().ok()
 }
 
-/// Opens a directory that is there, also where a command has taken away the rights on it.
+/// Opens an existing directory, even if a command has removed its permissions.
 fn open(folder: &Path) -> io::Result<File> {
     const RIGHTS: u32 = 0o700;
-    // The folder that holds it is deaddrop's: nobody else puts a link there.
+    // The parent folder belongs to deaddrop, so nobody else can put a link there.
     let found = fs::symlink_metadata(folder)?;
     if found.is_dir() && found.permissions().mode() & RIGHTS != RIGHTS {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o711))?;
@@ -182,7 +182,7 @@ fn open(folder: &Path) -> io::Result<File> {
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
-    // As the runner makes them: whom commands run as goes through it.
+    // The same mode as the runner uses: the user that commands run as must be able to pass through.
     match DirBuilder::new().mode(0o711).create(folder) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
         made => made,
@@ -230,7 +230,7 @@ mod tests {
             .inspect(|path| fs::create_dir_all(path.join("own/home")).unwrap())
             .collect();
         let [dead, live, shut] = &made[..] else { unreachable!("three are made") };
-        // Only what is called so is touched.
+        // Only directories with the prefix are removed, so a link with it and a directory without it stay.
         fs::create_dir(state.path().join("other")).unwrap();
         std::os::unix::fs::symlink("other", state.path().join(".rpc-link")).unwrap();
         fs::set_permissions(shut, fs::Permissions::from_mode(0o000)).unwrap();

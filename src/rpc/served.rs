@@ -1,4 +1,4 @@
-//! What is served: a root folder, the commands that run in it, and whether a policy rules them.
+//! What is served: a root folder, the commands that run in it, and an optional policy.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -21,48 +21,48 @@ use crate::watch::Stop;
 use crate::workspace::Workspace;
 use crate::workspace::protected::{Quarantine, SharedProtection};
 
-/// What is to be served, and how.
+/// The settings of a served folder.
 pub struct Serving {
-    /// The files.
+    /// Gives access to the files.
     pub workspace: Workspace,
-    /// The commands. It holds no lock: there are many at once.
+    /// Runs the commands. It has no lock file, because commands run in parallel.
     pub runner: Runner,
-    /// How long a command may take that `exec` or `exec_code` asks for.
+    /// The timeout of a command started by `exec` or `exec_code`.
     pub timeout: Duration,
-    /// What rules operations, if anything does.
+    /// The policy for operations, if there is one.
     pub policy: Option<Policy>,
-    /// The scratch directory of commands. Its parent must be there.
+    /// The scratch directory of commands. Its parent must exist.
     pub scratch_dir: PathBuf,
-    /// deaddrop's own folder for this root, which is there: what steps came to, and what is put away
-    /// of protected names.
+    /// deaddrop's own folder for this root, which must exist. It contains the results of steps and the quarantine
+    /// for protected names.
     pub state: PathBuf,
-    /// Says when to stop.
+    /// Reports whether the server should stop.
     pub stop: Stop,
 }
 
 /// A folder that is served.
 pub struct Served {
     pub(super) serving: Serving,
-    /// Whether commands are kept from protected names: not where they have all the user's rights.
+    /// Whether protected names are guarded against commands. False if commands run with all rights of the user.
     pub(super) guarded: bool,
-    /// What watches over these names, for all commands that run at once.
+    /// The state of this protection, shared by all commands that run at once.
     pub(super) protection: SharedProtection,
-    /// What is known of the steps of a host.
+    /// The steps of a host, by key.
     pub(super) steps: Steps,
-    /// The tools of this machine, once they were asked for.
+    /// The tools found on this machine, cached at the first request.
     pub(super) tools: OnceLock<Vec<String>>,
-    /// How many operations were carried out, for the names of what is put away.
+    /// A counter of operations, used in the names of quarantine folders.
     count: AtomicU64,
 }
 
 impl Served {
-    /// Finds out what confines commands, and is ready for requests.
+    /// Determines how commands are confined, and gets ready for requests.
     ///
     /// # Errors
-    /// Its own folder is not there, where it would be needed.
+    /// deaddrop's own folder for this root does not exist, although commands are guarded.
     pub fn new(serving: Serving) -> error::Result<Self> {
         let tier = serving.runner.confinement(&serving.scratch_dir).tier;
-        // Where none is to be had, commands are refused; so nothing gets around the names.
+        // If no sandbox is available, commands are refused, so protected names are safe.
         let guarded = tier != Tier::Off;
         if guarded {
             let state = &serving.state;
@@ -77,7 +77,7 @@ impl Served {
         Ok(served)
     }
 
-    /// The place where one operation is carried out. Many are at once, and share what watches over
+    /// Creates the executor of one operation. Many can exist at once; they share the protection of
     /// protected names.
     pub(super) fn executor<'a>(&'a self, interrupted: &'a dyn Fn() -> bool) -> LocalExecutor<'a> {
         let n = self.count.fetch_add(1, Ordering::Relaxed);
@@ -85,7 +85,7 @@ impl Served {
         self.executor_named(&name, &self.serving.scratch_dir, interrupted)
     }
 
-    /// The same, where what is put away lies under this name, and commands have this for themselves.
+    /// Like `executor`, with a given name for its quarantine folder and a given scratch directory for commands.
     pub(super) fn executor_named<'a>(
         &'a self,
         name: &str,
@@ -97,11 +97,11 @@ impl Served {
         here.guarded(self.guarded, self.protection.handle(self.quarantine(name)))
     }
 
-    /// Whether the root's path leads to the folder that was opened: else files would be another
-    /// folder's than what commands see.
+    /// Checks that the root's path still leads to the folder that was opened. Otherwise file operations and
+    /// commands would work on different folders.
     ///
     /// # Errors
-    /// It does not: what to do, in words.
+    /// The path leads elsewhere. The message says what to do.
     pub(super) fn is_there(&self) -> Result<(), String> {
         let workspace = &self.serving.workspace;
         if workspace.is_current() {
@@ -113,7 +113,7 @@ impl Served {
         ))
     }
 
-    /// Carries out an operation, unless the policy refuses it. Returns what it came to with all that was noticed.
+    /// Carries out an operation unless the policy refuses it. Returns its result with all warnings.
     ///
     /// # Errors
     /// Nothing was done.
@@ -131,7 +131,7 @@ impl Served {
         let mut warnings = executor.take_warnings();
         match executor.finish() {
             Ok(noticed) => warnings.extend(noticed),
-            // The command has run, and that is told first of all.
+            // The command has run; its result must be reported in any case.
             Err(e) => warnings.push(unseen(&e)),
         }
         if let (Some(walk), _) = executor.into_parts() {
@@ -140,11 +140,11 @@ impl Served {
         Ok(Done { detail, warnings })
     }
 
-    /// Why the policy keeps an operation from being carried out, if it does. What somebody opened is
-    /// not asked about again; all else would be.
+    /// The reason why the policy refuses an operation, if it does. What `opened` permits is not asked about
+    /// again. Anything else that needs approval is refused.
     ///
     /// # Errors
-    /// The place cannot be looked at.
+    /// The files concerned cannot be inspected.
     pub(super) fn refused(
         &self,
         operation: &Operation,
@@ -174,34 +174,34 @@ impl Served {
         Ok(Some(Failure { suggestion, ..Failure::new(FailureKind::Denied, reason) }))
     }
 
-    /// The same for reading a file.
+    /// Like `refused`, for reading a file.
     pub(super) fn refused_read(&self, path: &RelPath) -> error::Result<Option<Failure>> {
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: path.clone(), reading };
         self.refused(&operation, Grant::default(), &self.executor(&|| false))
     }
 
-    /// How long a command gets that asks for so much.
+    /// The timeout of a command for which `asked` was requested.
     pub(super) fn timeout(&self, asked: Option<Duration>) -> Duration {
         let default = self.serving.timeout;
         let policy = self.serving.policy.as_ref();
         policy.map_or(asked.unwrap_or(default), |policy| policy.shell.timeout(asked, default))
     }
 
-    /// Where what is put away under this name lies.
+    /// The quarantine folder of this name.
     pub(super) fn quarantine(&self, name: &str) -> Quarantine {
         let state = &self.serving.state;
         Quarantine::new(state.clone(), &state.to_string_lossy(), name)
     }
 }
 
-/// Why something failed, and what to do instead.
+/// The reason for a failure, followed by the suggestion, if there is one.
 pub(super) fn words(failure: &Failure) -> String {
     let instead = failure.suggestion.as_ref().map_or(String::new(), |told| format!(". {told}"));
     format!("{}{instead}", failure.reason)
 }
 
-/// Said where protected names could not be looked at after a command.
+/// The warning for protected names that could not be checked after a command.
 pub(super) fn unseen(error: &Error) -> Warning {
     let told = format!("whether a command made repositories could not be looked at: {error}");
     Warning::new(WarningKind::Guard, told)

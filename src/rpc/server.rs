@@ -1,5 +1,5 @@
-//! Where clients come from, and how many of them are here: standard input and output, a Unix socket, or a
-//! port of a virtual machine.
+//! Accepts clients and limits their number. They connect through standard input and output, a Unix socket, or a
+//! vsock port of a virtual machine.
 
 use std::fmt;
 use std::fs::File;
@@ -23,24 +23,24 @@ use crate::protocol::jsonrpc::{Method, RpcError};
 use crate::terminal::Stream;
 use crate::watch::Stop;
 
-/// How many are served at once, where there are open files enough; others wait to be accepted.
+/// The maximum number of connections served at once. Further clients wait to be accepted.
 const MOST: usize = 256;
-/// How many open files one connection may take. Six were measured while an `exec` runs: the socket, output, and
-/// the pidfd and the epoll that its helper is waited for with. A step has its record and its scratch directory besides, and a
-/// helper that is started needs some more for a moment.
+/// The number of open files that one connection may need. An `exec` was measured to need six: the socket, the output,
+/// and the pidfd and epoll that wait for its helper. A step also needs its record and its scratch directory, and
+/// starting a helper needs a few more for a moment.
 const FILES: u64 = 12;
-/// How many are kept for the rest, such as looking after protected names.
+/// The number of open files reserved for other work, such as checking protected names.
 const SPARE: u64 = 64;
-/// How long after a connection could not be accepted the next is tried.
+/// How long to wait before the next attempt after accepting a connection failed.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
-/// How often whether to stop is looked at, if no signal wakes.
+/// How often to check for a stop request if no signal wakes the thread.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// The same at the end, when what was begun is waited for.
+/// How often to check at shutdown whether connections have closed.
 const POLL: Duration = Duration::from_millis(20);
-/// How long connections are waited for at the end whose client does not read its answers, or that wait for memory:
-/// no stop wakes them.
+/// How long shutdown waits for connections without a running request. A client may not be reading its answers, or a
+/// connection may be waiting for memory; a stop request wakes neither.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long what was begun is waited for at the end. What ends a command takes two seconds at most.
+/// How long shutdown waits for running requests. Ending a command takes at most two seconds.
 const CALL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where to listen.
@@ -54,10 +54,10 @@ pub enum At {
     Vsock(u32),
 }
 
-/// What listens already and accepts nobody yet. Dropped, the Unix socket's file is removed.
+/// An open endpoint that does not accept clients yet. Dropping it removes the Unix socket's file.
 #[derive(Debug)]
 pub struct Listening {
-    /// Where, for people.
+    /// The endpoint in words, for messages.
     at: String,
     /// None for standard input and output.
     socket: Option<OwnedFd>,
@@ -71,11 +71,11 @@ impl fmt::Display for Listening {
 }
 
 impl Listening {
-    /// Begins to listen. To be called before other threads make files: a Unix socket is made with an
-    /// umask of its own.
+    /// Starts to listen. Must be called before other threads create files, because the umask of the process changes
+    /// while a Unix socket is created.
     ///
     /// # Errors
-    /// Somebody else listens there, something that is no socket is there, or the system has no such
+    /// Another process listens there, the path is not a socket, or the system does not support such
     /// sockets.
     pub fn open(at: At) -> Result<Self> {
         let (at, socket, file) = match at {
@@ -94,15 +94,15 @@ impl Listening {
         Ok(Self { at, socket, _file: file })
     }
 
-    /// Serves until it is to stop, or standard input ends. What was begun is carried to its end, and
-    /// answered where somebody reads.
+    /// Serves until a stop is requested or standard input ends. Requests in progress are completed, and answered
+    /// if the client still reads.
     ///
     /// # Errors
-    /// There are no threads or files to be had.
+    /// No more threads or files can be created.
     pub fn serve(self, service: impl Service + Send + 'static, stop: &Stop) -> Result<()> {
         let fail = |e| Error::io("start a thread in", Path::new("this process"), e);
         let (stopping, mut stopped) = io::pipe().map_err(fail)?;
-        // It is not read, so that it wakes all.
+        // The byte written to the pipe is never read, so it wakes every thread that polls the pipe.
         let wake = stopped.try_clone().map_err(fail)?;
         let server =
             Arc::new(Server::new(service, stop.clone(), stopping, budget::LINES, budget::ANSWERS));
@@ -113,7 +113,7 @@ impl Listening {
         });
         match &self.socket {
             None => {
-                // What std gives would gather bytes besides, and look for the ends of lines.
+                // The handles of std would buffer bytes and search for line ends.
                 let own = |fd: io::Result<OwnedFd>| fd.map(|fd| Arc::new(File::from(fd)));
                 let input = own(io::stdin().as_fd().try_clone_to_owned()).map_err(fail)?;
                 let output = own(Stream::Out.with(|fd| fd.try_clone_to_owned())).map_err(fail)?;
@@ -121,10 +121,10 @@ impl Listening {
                 while !stop.is_asked() && server.connections.wait(POLL_INTERVAL, |open| open > 0) {}
             }
             Some(socket) => {
-                // Whoever came can be gone again.
+                // A client may disconnect before it is accepted; then `accept` must not block.
                 ioctl_fionbio(socket, true).map_err(|e| fail(e.into()))?;
                 while !stop.is_asked() {
-                    // No files, no threads or no memory: others may give some back.
+                    // Files, threads or memory ran out. Other connections may free some.
                     if server.accept(socket).is_err() {
                         thread::sleep(ACCEPT_RETRY);
                     }
@@ -141,20 +141,20 @@ impl Listening {
 pub(super) struct Server {
     service: Box<dyn Service + Send>,
     pub(super) stop: Stop,
-    /// There is something to be read from it when the server stops.
+    /// Becomes readable when the server stops.
     pub(super) stopping: PipeReader,
-    /// What they hold in memory together.
+    /// The memory budgets of all connections together.
     pub(super) lines: Pool,
     pub(super) answers: Pool,
-    /// How many are open, and how many may be.
+    /// The number of open connections. `most` is its limit.
     pub(super) connections: Pool,
     most: usize,
-    /// How many requests are being carried out.
+    /// The number of requests being carried out.
     calls: AtomicUsize,
 }
 
 impl Server {
-    /// One whose connections hold so many bytes of lines and of answers together.
+    /// Creates a server whose connections may keep `lines` bytes of lines and `answers` bytes of answers in total.
     pub(super) fn new(
         service: impl Service + Send + 'static,
         stop: Stop,
@@ -177,12 +177,12 @@ impl Server {
         given
     }
 
-    /// Ends a step that is being carried out.
+    /// Interrupts a step in progress.
     pub(super) fn interrupt(&self, key: &str) {
         self.service.interrupt(key);
     }
 
-    /// Accepts a client, if one comes while there is room for it and the server is not to stop.
+    /// Accepts a client, if one connects before the timeout, the limit is not reached and no stop is requested.
     fn accept(self: &Arc<Self>, socket: &OwnedFd) -> io::Result<()> {
         let most = self.most;
         if self.connections.wait(POLL_INTERVAL, |open| open >= most) {
@@ -203,7 +203,7 @@ impl Server {
         connection::serve(self, self.connections.take(1), input, output)
     }
 
-    /// Waits until those have left that are served when the server stops, but not for ever.
+    /// Waits for the remaining connections to close when the server stops, up to a time limit.
     fn wait_for_the_last(&self) {
         let begun = Instant::now();
         while self.connections.count() > 0 {
@@ -216,8 +216,8 @@ impl Server {
     }
 }
 
-/// How many connections are served at once by a process that may open so many files; None is as many as
-/// it likes. Without files, what a command made under protected names could not be put away.
+/// The maximum number of connections for a process that may open `files` files; None means no limit.
+/// Files must be left over, or what a command created under protected names could not be quarantined.
 fn most(files: Option<u64>) -> usize {
     let room = files.map_or(u64::MAX, |files| files.saturating_sub(SPARE) / FILES);
     usize::try_from(room).unwrap_or(MOST).clamp(1, MOST)

@@ -1,5 +1,5 @@
-//! The file of a Unix socket: for its owner alone from its first moment. One that nobody listens at is
-//! replaced, anything else is left alone, and it is removed at the end.
+//! The file of a Unix socket. Only its owner can access it, from the moment it exists. A socket without a listener is
+//! replaced, anything else at the path is left alone, and the file is removed at the end.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,24 +15,24 @@ use super::steps::try_lock;
 use crate::client::connected;
 use crate::error::{Error, Result};
 
-/// How long whoever may listen is waited for.
+/// How long to wait for an answer from a possible listener.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Only the owner may connect.
 const OTHERS: Mode = Mode::from_raw_mode(0o177);
 
-/// A socket's file that is this process's; dropped, it is removed.
+/// A socket file that this process owns. It is removed on drop.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
-    /// Its device and inode.
+    /// Device and inode of the file.
     identity: (u64, u64),
     /// Removed after the socket's file.
     _lock: LockFile,
 }
 
 impl SocketFile {
-    /// Makes the file and listens there. To be called before other threads make files, for the
-    /// process's umask is another one meanwhile.
+    /// Creates the file and listens there. Must be called before other threads create files, because the
+    /// umask of the process is changed meanwhile.
     pub(super) fn open(path: &Path) -> Result<(UnixListener, Self)> {
         check(path)?;
         let lock = LockFile::take(path)?;
@@ -73,7 +73,7 @@ fn check(path: &Path) -> Result<()> {
     }
 }
 
-/// Removes a socket that nobody listens at.
+/// Removes a socket that has no listener.
 fn make_way(path: &Path) -> Result<()> {
     let fail = |doing, e| Err(Error::io(doing, path, e));
     match fs::symlink_metadata(path) {
@@ -89,7 +89,7 @@ fn make_way(path: &Path) -> Result<()> {
     }
     match connected(path, Instant::now() + PATIENCE) {
         Ok(_) => Err(Error::listens(path.display().to_string())),
-        // Whoever has too many callers listens, too.
+        // A listener with a full queue of clients is a listener, too.
         Err(e) if e.kind() == io::ErrorKind::TimedOut => {
             Err(Error::listens(path.display().to_string()))
         }
@@ -106,8 +106,8 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
 }
 
-/// The right to look at a socket's path and change what is there: a lock on a file beside it, which is removed
-/// afterwards. The folder itself cannot be locked for it, since whoever serves a project holds that.
+/// A lock on the socket's path: whoever has it may check and change what is there. It is a file beside the socket,
+/// removed on drop. The folder itself cannot be locked, because a running project may have locked it.
 #[derive(Debug)]
 struct LockFile {
     path: PathBuf,
@@ -116,7 +116,7 @@ struct LockFile {
 
 impl LockFile {
     fn take(socket: &Path) -> Result<Self> {
-        // Not merely `.lock`: that could be somebody's own.
+        // Not just `NAME.lock`, because another program could use that name.
         let mut name = OsString::from(".");
         name.push(socket.file_name().unwrap_or_default());
         name.push(".deaddrop-lock");

@@ -1,8 +1,8 @@
-//! What is known of steps by their keys: a small file for each, which is held (locked) while the step
-//! is being carried out, against other processes and other connections of this one. It has two records as those of
-//! a [`journal`]. The first says what is about to be done, and is on disk before it is done; the second what it came
-//! to. A last record that is torn was never written: without the first one nothing was done, without the second the
-//! disk tells of a file, and a command counts as lost.
+//! The records of steps, by key. Each step has a small file, which is locked while the step is carried out, against
+//! other processes and other connections of this one. It contains up to two records in the format of the [`journal`].
+//! The first says what is about to be done, and is on disk before it is done. The second contains the result. A torn
+//! last record counts as missing. Without the first record nothing was done. Without the second, the disk shows the
+//! result of a file operation, and a command counts as lost.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -25,60 +25,60 @@ use crate::session::journal;
 use crate::watch::Stop;
 use crate::workspace::protected::Snapshot;
 
-/// The folder of the files, and how their names begin: no key is a name that a system reserves.
+/// The folder of the records, and the prefix of their names, which keeps a key from being a reserved file name.
 const FOLDER: &str = "steps";
 const RECORD: &str = "step_";
-/// How the names of the files begin that the helper of a command holds.
+/// The prefix of the names of the files that helpers of commands lock.
 const COMMAND: &str = "run_";
-/// The file of what they are known by. No record is called so.
+/// The file with the identity of the records. No record has this name.
 const IDENTITY: &str = "id";
-/// No key is longer.
+/// The maximum length of a key.
 const LONGEST: usize = 64;
-/// What nobody has asked about for so long is forgotten.
+/// How long the record of a finished step is kept.
 const KEPT: Duration = Duration::from_hours(90 * 24);
-/// How often a file is tried for that somebody else holds.
+/// How often to retry locking a file that is locked elsewhere.
 pub(super) const SLICE: Duration = Duration::from_millis(5);
 
-/// The steps that a guest knows of.
+/// The steps that a guest has recorded.
 pub(super) struct Steps {
     state: PathBuf,
-    /// What is being carried out here, or waited for: keys, and whether it is to end.
+    /// The steps in progress or waiting in this process: their keys, and whether they were interrupted.
     going: Mutex<Vec<(String, Arc<AtomicBool>)>>,
-    /// Done once in a process: what is old is forgotten.
+    /// Set once this process has removed old records.
     swept: OnceLock<()>,
 }
 
-/// A step that somebody in this process asked to be carried out.
+/// A step that was requested in this process and has not returned yet.
 pub(super) struct Going<'a> {
     steps: &'a Steps,
     ends: Arc<AtomicBool>,
 }
 
-/// Whether a step's file could be had.
+/// The result of trying to lock the file of a step.
 pub(super) enum Taken {
-    /// There is none.
+    /// The file does not exist.
     Missing,
-    /// Somebody holds it.
+    /// Another process or connection has locked it.
     Elsewhere,
-    /// It is held from here on.
+    /// It is locked now.
     Held(Box<Held>),
 }
 
-/// Whether a step can be known by this.
+/// Whether `key` can be the key of a step.
 pub(super) fn is_key(key: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
     (1..=LONGEST).contains(&key.len()) && key.bytes().all(fits)
 }
 
 impl Steps {
-    /// Those that are kept in a folder of deaddrop's own, which is there.
+    /// Uses the records in deaddrop's own folder `state`, which must exist.
     pub(super) fn new(state: PathBuf) -> Self {
         Self { state, going: Mutex::default(), swept: OnceLock::new() }
     }
 
-    /// What these records are known by: a random name that lies among them, made and on disk when it is
-    /// first asked for. Whoever loses them, as a container does that is made anew, loses it with them, and
-    /// the host sees that a key which is not known here may have been begun all the same.
+    /// The identity of these records: a random name, created on disk with the first request for it. If the records are
+    /// lost, for example because a container was recreated, the identity is lost, too. From that the host
+    /// learns that a key that is unknown here may have been begun nevertheless.
     pub(super) fn identity(&self) -> Result<String> {
         let path = self.file(IDENTITY, "");
         let name = self.make_folder().and_then(|()| self.read_or_make_identity(&path));
@@ -89,14 +89,14 @@ impl Steps {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = atomic::open_own(&mut options, path)?;
-        // Whoever has it makes it in no time.
+        // Another process holds the lock only for a moment.
         file.lock()?;
         let mut name = String::new();
         file.read_to_string(&mut name)?;
         if uuid::Uuid::try_parse(&name).is_ok() {
             return Ok(name);
         }
-        // One that is torn was told to nobody.
+        // A torn identity was never reported to anybody.
         let name = uuid::Uuid::new_v4().simple().to_string();
         file.set_len(0)?;
         file.rewind()?;
@@ -106,14 +106,14 @@ impl Steps {
         Ok(name)
     }
 
-    /// A step is asked for: from here on it can be interrupted.
+    /// Registers a requested step. From now on it can be interrupted.
     pub(super) fn enter(&self, key: &str) -> Going<'_> {
         let ends = Arc::default();
         self.going().push((key.to_owned(), Arc::clone(&ends)));
         Going { steps: self, ends }
     }
 
-    /// Ends a step, where it is being carried out here.
+    /// Interrupts a step, if it is in progress in this process.
     pub(super) fn interrupt(&self, key: &str) {
         for (_, ends) in self.going().iter().filter(|(going, _)| going == key) {
             ends.store(true, Ordering::Relaxed);
@@ -125,7 +125,7 @@ impl Steps {
         self.going.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file that the helper of a step's command holds.
+    /// The file that the helper of a step's command locks.
     pub(super) fn lock_of(&self, key: &str) -> PathBuf {
         self.file(COMMAND, key)
     }
@@ -134,7 +134,7 @@ impl Steps {
         self.state.join(FOLDER).join(format!("{kind}{key}"))
     }
 
-    /// Makes the folder of the files, if it is missing.
+    /// Creates the folder of the records, if it is missing.
     fn make_folder(&self) -> io::Result<()> {
         match DirBuilder::new().mode(0o700).create(self.state.join(FOLDER)) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -142,7 +142,7 @@ impl Steps {
         }
     }
 
-    /// Tries to hold the file of a step, which is made where that is wanted.
+    /// Tries to lock the file of a step. Creates it if `make` is set.
     pub(super) fn try_hold(&self, key: &str, make: bool) -> Result<Taken> {
         let path = self.file(RECORD, key);
         let fail = |e| Error::io("open", &path, e);
@@ -157,7 +157,7 @@ impl Steps {
         }
     }
 
-    /// Holds the file of a step, once nobody else does; None where deaddrop is to stop before that.
+    /// Waits for the lock on the file of a step. Returns None if a stop is requested first.
     pub(super) fn hold(&self, key: &str, stop: &Stop) -> Result<Option<Box<Held>>> {
         loop {
             match self.try_hold(key, true)? {
@@ -168,8 +168,8 @@ impl Steps {
         }
     }
 
-    /// Whether a step's command has ended: that of a process that was killed dies with it, but not in
-    /// the same moment.
+    /// Whether a step's command has ended. When its process is killed, the command dies, too, but a moment
+    /// later.
     pub(super) fn has_ended(&self, key: &str) -> Result<bool> {
         let path = self.lock_of(key);
         match try_lock(File::options().write(true), &path) {
@@ -178,7 +178,7 @@ impl Steps {
         }
     }
 
-    /// Forgets a step, unless somebody carries it out.
+    /// Removes the record of a step, unless the step is in progress.
     pub(super) fn forget(&self, key: &str) -> Result<()> {
         match self.try_hold(key, false)? {
             Taken::Held(held) => self.remove(key, &held),
@@ -189,31 +189,31 @@ impl Steps {
     /// Removes the file of a step.
     pub(super) fn remove(&self, key: &str, held: &Held) -> Result<()> {
         self.end_of_command(key);
-        // While it is held: whoever waits for it sees that it is no more.
+        // Remove the file while it is locked: those that wait for the lock notice that it is gone.
         fs::remove_file(&held.path).map_err(|e| Error::io("remove", &held.path, e))
     }
 
-    /// A step's command has ended, and that is known.
+    /// Removes the lock file of a command that has ended and whose result is recorded.
     pub(super) fn end_of_command(&self, key: &str) {
-        // Otherwise it goes with the step.
+        // If this fails, the file is removed together with the step.
         let _ = fs::remove_file(self.lock_of(key));
     }
 
-    /// Goes through those that nobody holds.
+    /// Visits all steps that are not locked.
     pub(super) fn each(&self, look: &mut dyn FnMut(&str, &mut Held)) {
         let Ok(entries) = fs::read_dir(self.state.join(FOLDER)) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
             let key = name.to_str().and_then(|name| name.strip_prefix(RECORD));
             let Some(key) = key.filter(|key| is_key(key)) else { continue };
-            // What cannot be read is told to whoever asks for it.
+            // An unreadable record is reported when the host asks for its step.
             if let Ok(Taken::Held(mut held)) = self.try_hold(key, false) {
                 look(key, &mut held);
             }
         }
     }
 
-    /// Forgets what is old, once in a process; never the step that is being asked about.
+    /// Removes old records, once per process, except that of the step in the current request.
     pub(super) fn forget_old(&self, asked: &str) {
         self.swept.get_or_init(|| {
             self.each(&mut |key, held| {
@@ -226,7 +226,7 @@ impl Steps {
 }
 
 impl Going<'_> {
-    /// Whether somebody wants it to end.
+    /// Whether the step was interrupted.
     pub(super) fn is_to_end(&self) -> bool {
         self.ends.load(Ordering::Relaxed)
     }
@@ -238,31 +238,31 @@ impl Drop for Going<'_> {
     }
 }
 
-/// What is about to be done.
+/// The first record: what is about to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Begun {
-    /// A file system may take two keys for one.
+    /// Recorded because a file system may treat two keys as the same file name.
     pub(super) key: String,
-    /// Of the operation as it was asked for.
+    /// The digest of the operation as it was requested.
     pub(super) operation: Digest,
-    /// What the shell is given, where it is a command.
+    /// The shell command, if the operation is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) command: Option<String>,
-    /// What stands under protected names.
+    /// The state of the protected names before the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) guard: Option<Snapshot>,
-    /// None where it came to something without one.
+    /// None if the step ended without an effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) effect: Option<Effect>,
 }
 
-/// The file of a step, held.
+/// The locked file of a step.
 #[derive(Debug)]
 pub(super) struct Held {
     file: File,
     pub(super) path: PathBuf,
-    /// Where the last whole record ends, and up to where they are on disk.
+    /// The end of the last complete record, and the length known to be on disk.
     end: u64,
     synced: u64,
     pub(super) begun: Option<Begun>,
@@ -270,10 +270,10 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Reads a file that is held.
+    /// Reads a locked file.
     ///
     /// # Errors
-    /// It cannot be read, or is damaged.
+    /// The file cannot be read, or is damaged.
     pub(super) fn read(mut file: File, path: PathBuf) -> Result<Self> {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|e| Error::io("read", &path, e))?;
@@ -290,7 +290,7 @@ impl Held {
         Ok(Self { file, path, end, synced: 0, begun, done })
     }
 
-    /// Notes what is about to be done, which is on disk then if it has an effect. After an error nothing is noted.
+    /// Writes the first record, and syncs it if there is an effect. After an error nothing is recorded.
     pub(super) fn begin(&mut self, begun: &Begun) -> Result<()> {
         (self.end, self.synced, self.begun, self.done) = (0, 0, None, None);
         let noted = self.add(begun).and_then(|()| match &begun.effect {
@@ -303,7 +303,7 @@ impl Held {
         });
         match noted {
             Ok(()) => self.begun = Some(begun.clone()),
-            // The error that counts is the first.
+            // The first error is the one to report.
             Err(_) => {
                 let _ = self.file.set_len(0);
                 (self.end, self.synced) = (0, 0);
@@ -312,7 +312,7 @@ impl Held {
         noted
     }
 
-    /// Adds what it came to.
+    /// Writes the second record: the result.
     pub(super) fn finish(&mut self, done: &Done) -> Result<()> {
         self.add(done)?;
         self.done = Some(done.clone());
@@ -323,7 +323,7 @@ impl Held {
         let add = || {
             let line = journal::line(self.end, self.synced, &serde_json::to_string(value)?);
             let mut file = &self.file;
-            // What was torn goes.
+            // Remove a torn record.
             file.set_len(self.end)?;
             file.seek(SeekFrom::Start(self.end))?;
             file.write_all(line.as_bytes())?;
@@ -333,8 +333,8 @@ impl Held {
         Ok(())
     }
 
-    /// Whether it is done, and nobody has asked about it for long. Of one that is not done nobody else
-    /// knows that it was begun.
+    /// Whether the step is done and its record is older than [`KEPT`]. A step that is not done is kept,
+    /// because nothing else records that it was begun.
     pub(super) fn is_old(&self) -> bool {
         self.done.is_some() && age(&self.file).is_some_and(|age| age > KEPT)
     }
@@ -342,19 +342,19 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // A helper that is just being started has the file, too, for a moment, and closing it here
-        // would not let go of it.
+        // A helper that is just starting may briefly share the open file, so closing it here
+        // would not release the lock.
         let _ = self.file.unlock();
     }
 }
 
-/// Opens a file of deaddrop's own and locks it; None where somebody else holds it.
+/// Opens a file of deaddrop and locks it; None if it is locked elsewhere.
 pub(super) fn try_lock(options: &mut OpenOptions, path: &Path) -> io::Result<Option<File>> {
     loop {
         let file = atomic::open_own(options, path)?;
         match file.try_lock() {
             Ok(()) if is_at(&file, path)? => return Ok(Some(file)),
-            // Whoever held it has removed it, and another may have made it anew.
+            // The previous holder removed the file, and another process may have created it again.
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(e)) => return Err(e),
@@ -362,7 +362,7 @@ pub(super) fn try_lock(options: &mut OpenOptions, path: &Path) -> io::Result<Opt
     }
 }
 
-/// Whether it is this file that has the path now.
+/// Whether `path` still leads to this file.
 pub(super) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let number = |found: Metadata| (found.dev(), found.ino());
     match fs::symlink_metadata(path) {

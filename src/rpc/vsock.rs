@@ -1,4 +1,4 @@
-//! A port of this machine that its host reaches, if it is a virtual one (`AF_VSOCK`).
+//! A port by which a virtual machine can be reached from its host (`AF_VSOCK`).
 #![allow(unsafe_code)]
 
 use std::io;
@@ -9,13 +9,13 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_w
 
 use crate::error::{Error, Result};
 
-/// How many may wait to be accepted.
+/// The maximum number of clients waiting to be accepted.
 const WAITING: i32 = 128;
 
 struct Address(libc::sockaddr_vm);
 
-// SAFETY: what is pointed to is a whole `sockaddr_vm`, borrowed for longer than the call, and the
-// length is its own.
+// SAFETY: the pointer refers to a complete `sockaddr_vm`, which is borrowed for longer than the call, and the
+// length is that of this structure.
 unsafe impl SocketAddrArg for Address {
     unsafe fn with_sockaddr<R>(
         &self,
@@ -26,7 +26,7 @@ unsafe impl SocketAddrArg for Address {
     }
 }
 
-/// Listens at a port for whoever can reach this machine so.
+/// Listens at a port, for all addresses.
 pub(super) fn open(port: u32) -> Result<OwnedFd> {
     let address = Address(libc::sockaddr_vm {
         svm_family: AddressFamily::VSOCK.as_raw(),

@@ -1,5 +1,5 @@
-//! Finds out which restrictions commands can get, once, by a probe that tries to get around them. Then makes the request
-//! for each command.
+//! Finds out once, by a probe that tries to get around them, which restrictions are available for commands. Then makes
+//! the sandbox request for each command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,15 @@ use crate::protocol::{CommandOutput, Ending, Execution, Streams};
 
 /// The error for a command that cannot be confined.
 const NO_SANDBOX: &str = "there is no sandbox on this machine, and the user has not allowed commands without one; the files of the workspace can be changed all the same";
-/// The error for a command that must not have the network if nothing confines it.
+/// The error for a command that must run without the network if there is no sandbox to enforce this.
 const NO_WALL: &str = "it is to run without the network, and nothing here can keep it off: commands run with the user's own rights";
 
 /// The time limit for all tools together to print their versions.
 const TOOLS_TIME_LIMIT: Duration = Duration::from_secs(3);
-/// The command that lists the newest commits, without fetching missing ones. Its time limit follows.
+/// The command that lists the newest commits, without fetching missing ones. Its time limit is the next constant.
 const COMMITS: &str = "GIT_NO_LAZY_FETCH=1 git --no-pager -c core.quotePath=false log -n 500 --no-show-signature --no-merges --no-renames --relative --name-only --format='>%s' 2>/dev/null";
 const COMMITS_TIME_LIMIT: Duration = Duration::from_secs(2);
-/// The most characters that are read of the output of such scripts.
+/// The most characters that are kept of the output of an inspection script.
 const MAX_SCRIPT_OUTPUT: usize = 400_000;
 
 /// The most characters of a probe's output that are reported.
@@ -46,12 +46,12 @@ pub(super) struct Restrictions<'a> {
 }
 
 impl Runner {
-    /// What confines commands on this machine. This is probed once. `own` is as in [`CommandSpec`].
+    /// What confines commands on this machine. It is probed only once. `own` is as in [`CommandSpec`].
     pub fn confinement(&self, own: &Path) -> &Confinement {
         &self.probe_result(own).confinement
     }
 
-    /// Whether commands see this file. True as long as no sandbox has been probed.
+    /// Whether commands see this file. True if no sandbox has been probed yet.
     pub fn shows(&self, path: &Path) -> bool {
         match self.probe_result.get() {
             Some(ProbeResult { confinement, view: Some(view) }) if confinement.tier.confines() => {
@@ -61,29 +61,29 @@ impl Runner {
         }
     }
 
-    /// The program of that name that commands find in their `PATH`. Entries of it that are not absolute are ignored.
+    /// The program with this name that commands find in their `PATH`. Relative entries of `PATH` are ignored.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         let environment = environment::for_command(false, &self.settings.env);
         let path = environment.iter().find(|variable| variable.name == "PATH")?;
         machine::find(name, &path.value, &|path| self.shows(path))
     }
 
-    /// The tools that commands find here, with their versions. If commands cannot be confined, no tool is started, and only
-    /// their names are returned.
+    /// The tools that commands find, with their versions. If commands cannot be confined, no tool is started, and only
+    /// the names are returned.
     pub fn tools(&self, own: &Path) -> Vec<String> {
         let said = self.inspect(machine::SCRIPT, TOOLS_TIME_LIMIT, own).unwrap_or_default();
         let found = machine::TOOLS.into_iter().filter(|tool| self.program(tool).is_some());
         machine::described(found, &said)
     }
 
-    /// The subjects of the newest commits, each after a `>`, and the workspace files that each changed. None if git fails,
-    /// or if commands cannot be confined.
+    /// The subjects of the newest commits, each after a `>`, and the workspace files that each commit changed. None if
+    /// git fails, or if commands cannot be confined.
     pub fn commits(&self, own: &Path) -> Option<String> {
         self.inspect(COMMITS, COMMITS_TIME_LIMIT, own)
     }
 
-    /// Runs a script that can neither change anything nor reach the network, and returns the beginning of its output, or
-    /// what it printed until the time limit. None if it fails, or if commands cannot be confined.
+    /// Runs a script that can neither change anything nor reach the network. Returns the beginning of its output, or
+    /// what it printed until the time limit. None if the script fails, or if commands cannot be confined.
     pub fn inspect(&self, script: &str, timeout: Duration, own: &Path) -> Option<String> {
         if !self.confinement(own).tier.confines() {
             return None;
@@ -93,7 +93,7 @@ impl Runner {
             network: Some(false),
             timeout: Some(timeout),
             output_limit: Some(MAX_SCRIPT_OUTPUT),
-            // Nobody waits for it after a crash.
+            // After a crash, nobody waits for this script to end.
             lock: Some(Path::new("")),
             ..CommandSpec::new(script, &self.workspace, own)
         };
@@ -105,7 +105,7 @@ impl Runner {
     /// The restrictions for a command.
     ///
     /// # Errors
-    /// They are not available here.
+    /// The restrictions are not available on this machine.
     pub(super) fn walls(&self, spec: &CommandSpec) -> io::Result<Restrictions<'_>> {
         let ProbeResult { confinement, view } = self.probe_result(spec.own);
         let walls = match confinement.tier.backend() {
@@ -119,7 +119,7 @@ impl Runner {
         }
         let refused = match spec.network {
             Some(false) if walls.backend == Backend::Open => Some(NO_WALL.to_owned()),
-            // Without `settings.network` the probe of the tier has already tested this.
+            // If `settings.network` is off, the probe of the tier has already tested this.
             Some(false) if self.settings.network => {
                 let tried = || self.try_offline(confinement.tier, walls.view, spec.own);
                 self.offline.get_or_init(tried).clone().err()
@@ -146,7 +146,7 @@ impl Runner {
         let network = self.settings.network;
         let mut missing = Vec::new();
         let view = View::of(self);
-        // A failing disk must not lead to a weaker tier.
+        // An error of the disk must not lead to a weaker tier.
         let made = view.as_ref().map_or(Ok(()), |view| make_own(own, view.user));
         for tier in Tier::candidates(self.settings.mode) {
             let tried = match (&view, &made) {
@@ -170,7 +170,7 @@ impl Runner {
         }
     }
 
-    /// Runs a probe in a tier. Returns the mechanisms that work, if they include all that the tier promises.
+    /// Runs a probe in a tier. Returns the mechanisms that work; fails if one that the tier promises does not.
     fn try_tier(
         &self,
         tier: Tier,
@@ -199,7 +199,7 @@ impl Runner {
         }
     }
 
-    /// The request for the helper.
+    /// Makes the request for the helper.
     pub(super) fn request(
         &self,
         spec: &CommandSpec,
@@ -250,7 +250,7 @@ impl Runner {
             user: view.and_then(|view| view.user),
             network,
             limits: CommandLimits {
-                // Without a namespace all processes of the user would count.
+                // Without a namespace, the limit would count all processes of the user.
                 processes: if backend == Backend::Open { 0 } else { settings.max_processes },
                 file: if backend == Backend::Open { 0 } else { settings.max_file_bytes },
                 memory: settings.max_memory_bytes.unwrap_or_default(),
@@ -262,7 +262,7 @@ impl Runner {
     }
 }
 
-/// Makes a mount read-only, except the session's own folders, which commands see at another path.
+/// Makes a mount read-only, except for the session's own folders, which commands see at other paths.
 fn read_only(mount: Mount) -> Option<Mount> {
     let Mount { at, kind } = mount;
     match kind {

@@ -1,5 +1,5 @@
-//! Monitors free space on the disks that a command writes. The command is ended before it fills them with bytes or files,
-//! since deaddrop must still be able to record what happened.
+//! Monitors free space on the disks that a command writes. The command is ended before it fills a disk with bytes or
+//! files, because deaddrop must still be able to record what happened.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::text::byte_count;
 
-/// Monitors the file systems of some folders; none by default.
+/// Monitors the file systems of some folders. The default monitors nothing.
 #[derive(Default)]
 pub(super) struct DiskMonitor {
     least: u64,
@@ -18,13 +18,13 @@ pub(super) struct DiskMonitor {
 }
 
 struct Disk {
-    /// A folder on the disk.
+    /// A folder on the monitored disk.
     folder: PathBuf,
-    /// How many more files must remain possible; 0 if that is not monitored.
+    /// How many more files the disk must have room for; 0 if files are not monitored.
     files: u64,
 }
 
-/// What is short: how much is left, and how much must be left.
+/// What runs short: how much is left, and how much must be left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shortage {
     Bytes { left: u64, least: u64 },
@@ -35,33 +35,33 @@ pub(super) enum Shortage {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) bytes: u64,
-    /// None if only bytes limit the number of files.
+    /// None if the number of files is limited only by bytes.
     pub(crate) files: Option<FileCounts>,
 }
 
-/// How many more files a file system can have, and how many in total.
+/// How many more files a file system has room for, and how many in total.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileCounts {
     pub(crate) left: u64,
     pub(crate) all: u64,
 }
 
-/// If less is free at the start than must be kept, only this fraction is kept: otherwise no command could remove files
-/// either.
+/// If less than the reserve is free at the start, only this fraction is reserved. Otherwise no command could run, not
+/// even to remove files.
 const EMERGENCY: u64 = 4;
-/// A command may create thousands of files between two checks, so this many are kept in reserve, or on a small file system
-/// this fraction of all.
+/// A command may create thousands of files between two checks. So room for this many files is reserved, or for this
+/// fraction of all files if the file system is small.
 const FILES: u64 = 10_000;
 const FILES_PART: u64 = 10;
-/// An estimate of the bytes that a command can write, and of the files that it can create, in a millisecond. The free space
-/// may last less long, so the time between checks is bounded.
+/// An estimate of how many bytes a command can write, and how many files it can create, in a millisecond. The estimate
+/// can be too low, so the time between checks is limited, too.
 const BYTES_A_MILLISECOND: u64 = 5 << 20;
 const FILES_A_MILLISECOND: u64 = 500;
 /// The time between two checks, in milliseconds.
 const CHECK_INTERVAL: RangeInclusive<u64> = 20..=200;
 
 impl DiskMonitor {
-    /// Monitors that `least` bytes, and some files, stay free. 0 means no monitoring.
+    /// Monitors whether `least` bytes and a number of files stay free. 0 turns monitoring off.
     pub(super) fn new<'a>(least: u64, folders: impl Iterator<Item = &'a Path>) -> Self {
         let mut known = Vec::new();
         let mut is_new = |folder: &&Path| {
@@ -87,7 +87,7 @@ impl DiskMonitor {
         self.next_check
     }
 
-    /// Returns what is short, if anything, and schedules the next check.
+    /// Reports what runs short, if anything; otherwise schedules the next check.
     pub(super) fn check(&mut self) -> Option<Shortage> {
         let mut lasts = *CHECK_INTERVAL.end();
         for Disk { folder, files } in &self.disks {
@@ -110,15 +110,15 @@ impl DiskMonitor {
 }
 
 impl FileCounts {
-    /// How many must be left.
+    /// How many more files there must always be room for.
     pub(crate) fn least(self) -> u64 {
         (self.all / FILES_PART).min(FILES)
     }
 
-    /// How many must be left while a command runs that begins now.
+    /// How many more files there must be room for while a command runs that begins now.
     fn watched_from(self) -> u64 {
         match self.left {
-            // Some file systems report 0 because they do not count. On a full one a command can only free space.
+            // Some file systems report 0 because they do not count files. On a full one, a command can only free space.
             0 => 0,
             left if left < self.least() => self.least() / EMERGENCY,
             _ => self.least(),
@@ -179,7 +179,7 @@ mod tests {
         let from = |left, all| FileCounts { left, all }.watched_from();
         assert_eq!(from(1_000_000, 6_000_000), 10_000);
         assert_eq!(from(4_000, 4_096), 409);
-        // What makes room is to run.
+        // A command that makes room must be able to run.
         assert_eq!(from(200, 4_096), 102);
         assert_eq!(from(0, 4_096), 0);
         assert_eq!(from(5_000, 6_000_000), 2_500);

@@ -1,5 +1,5 @@
-//! The environment of a command: variables of deaddrop's own environment from an allow list, so that it contains no
-//! token, key or setting of deaddrop, and settings for tools without the network.
+//! The environment of a command. It contains the variables of deaddrop's own environment that are in an allow list (so
+//! no token, key or setting of deaddrop), and settings that keep tools from using the network.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::sandbox::Variable;
 use crate::text::count;
 
-/// See `data/environment.toml`.
+/// The structure of `data/environment.toml`.
 #[derive(Deserialize)]
 struct EnvironmentTable {
     kept: Vec<String>,
@@ -22,7 +22,7 @@ static TABLE: LazyLock<EnvironmentTable> = LazyLock::new(|| {
     toml::from_str(include_str!("data/environment.toml")).expect("a constant table")
 });
 
-/// The environment of a command. `more` contains names to keep and values to set, from the person's settings.
+/// The environment of a command. `more` contains the names to keep and the values to set from the person's settings.
 pub(super) fn for_command(offline: bool, more: &[(String, Option<String>)]) -> Vec<Variable> {
     let is_kept = |name: &str| {
         TABLE.kept.iter().any(|kept| kept == name)
@@ -44,15 +44,15 @@ pub(super) fn for_command(offline: bool, more: &[(String, Option<String>)]) -> V
     environment
 }
 
-/// The most bytes of a variable on Linux, with its `=` and its final NUL.
+/// The most bytes of a variable on Linux, including its `=` and its final NUL.
 const MAX_VARIABLE_BYTES: usize = 128 << 10;
 
-/// The most variables of a command, and the most bytes of them together: well below what a system accepts in addition to
-/// arguments.
+/// The most variables of a command, and the most bytes of all together. Both are well below what a system accepts in
+/// addition to arguments.
 const MAX_VARIABLES: usize = 1_000;
 const MAX_BYTES: usize = 512 << 10;
 
-/// Why no program can get these variables, if so.
+/// Why no program can be started with these variables; None if one can.
 pub fn fault(environment: &BTreeMap<String, String>) -> Option<String> {
     let bytes: usize = environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
     if let Some(fault) = environment.iter().find_map(|(name, value)| fault_of(name, value)) {
@@ -85,7 +85,7 @@ fn fault_of(name: &str, value: &str) -> Option<String> {
     }
 }
 
-/// Sets a variable, or replaces it.
+/// Adds a variable, or replaces an existing one.
 pub(super) fn set(
     environment: &mut Vec<Variable>,
     name: impl Into<OsString>,

@@ -1,21 +1,21 @@
-//! The last output of a running command, for display. It is a small copy, so that reading it does not delay the command.
+//! The last output of a running command, for display. It is a small copy, so reading it does not delay the command.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::output::{whole_beginning, whole_end};
 
-/// The bytes that are kept of the end of a stream: more than a terminal line has columns.
+/// How many bytes are kept of the end of a stream: more than a terminal line has columns.
 const KEPT: usize = 4 << 10;
 
-/// The end of the output of a command so far.
+/// The end of a command's output so far.
 #[derive(Debug, Default)]
 pub struct LiveOutput(Mutex<StreamTails>);
 
 #[derive(Debug, Default)]
 struct StreamTails {
-    /// Standard output and standard error, or both together in the first.
+    /// Standard output and standard error; if both are one stream, it is the first.
     streams: [StreamTail; 2],
-    /// The stream that was written last.
+    /// The index of the stream that was written last.
     last: usize,
 }
 
@@ -29,34 +29,34 @@ struct StreamTail {
 /// The last line of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastLine {
-    /// The line or its end, without line terminators, otherwise as it was written.
+    /// The line or the end of it, without line terminators, otherwise as written.
     pub text: String,
     /// Whether the beginning of the line is missing.
     pub is_cut: bool,
 }
 
 impl LiveOutput {
-    /// Adds output of a stream, 0 or 1.
+    /// Adds output of a stream. `stream` is 0 or 1.
     pub(super) fn push(&self, stream: usize, bytes: &[u8]) {
         let mut ends = self.lock();
         ends.last = stream;
         ends.streams[stream].push(bytes);
     }
 
-    /// Clears the output when another command begins.
+    /// Clears the output before another command begins.
     pub fn clear(&self) {
         *self.lock() = StreamTails::default();
     }
 
-    /// The last line that is not blank, of the stream that was written last. A carriage return begins a new line, as it
-    /// overwrites one on a terminal.
+    /// The last line that is not blank, from the stream that was written last. A carriage return begins a new line,
+    /// because the following text overwrites the line on a terminal.
     pub fn last_line(&self) -> Option<LastLine> {
         let (bytes, cut) = {
             let ends = self.lock();
             let StreamTail { bytes, cut } = &ends.streams[ends.last];
             (bytes.clone(), *cut)
         };
-        // Either end may be within a character.
+        // Both the beginning and the end may be within a character.
         let whole = whole_end(if cut { whole_beginning(&bytes) } else { &bytes });
         let mut found = last_line(&String::from_utf8_lossy(whole))?;
         found.is_cut &= cut;
@@ -91,7 +91,7 @@ impl StreamTail {
     }
 }
 
-/// The last line of a text that is not blank. `is_cut` means that no line ends before it.
+/// The last line of a text that is not blank. `is_cut` is true if there is no line end before it.
 ///
 /// # Examples
 /// ```
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(last(&[b"one", b" line"]), whole("one line"));
         assert_eq!(last(&[b"10%\r", b"20%\r"]), whole("20%"));
         assert_eq!(last(&[b"10%\r20%\r\n"]), whole("20%"));
-        // The rest of a character has not come yet.
+        // The rest of the character has not arrived yet.
         assert_eq!(
             last(&["a\n\u{5bbd}".as_bytes(), &"\u{5bbd}".as_bytes()[..2]]),
             whole("\u{5bbd}")

@@ -1,7 +1,7 @@
-//! Runs a shell command until it ends or its time is up, and ends every process that it started.
+//! Runs a shell command until it ends or reaches its time limit, and ends every process that it started.
 //!
-//! The helper in [`sandbox`] starts the command. It is this same program, single-threaded so that it can enter
-//! namespaces. The thread that waits for the helper reads the output into bounded memory.
+//! The helper in [`sandbox`] starts the command. The helper is this same program, but single-threaded, so that it can
+//! enter namespaces. The thread that waits for the helper reads the output into bounded memory.
 
 mod confinement;
 pub(crate) mod disk_space;
@@ -38,7 +38,7 @@ use waiting::{GRACE, HelperProcess};
 /// Where and how commands are run.
 #[derive(Debug, Clone)]
 pub struct Runner {
-    /// The program whose `main` begins with [`sandbox::dispatch`], usually this one.
+    /// The program to start as a helper, usually this one. Its `main` must begin with [`sandbox::dispatch`].
     pub helper: PathBuf,
     /// The default time limit of a command.
     pub timeout: Duration,
@@ -48,16 +48,16 @@ pub struct Runner {
     pub workspace: PathBuf,
     /// deaddrop's own files and folders, which are hidden from commands.
     pub hidden: Vec<PathBuf>,
-    /// The one of these files that commands can read but not change: the settings file at the root of the workspace. None
-    /// hides it, too.
+    /// The hidden file that commands can read but not change: the settings file at the root of the workspace. With
+    /// None, no file is readable.
     pub shown: Option<PathBuf>,
-    /// A file that is locked while a command runs, so that after a crash another process can wait for its end. Empty for
-    /// none.
+    /// A file that is locked while a command runs, so that after a crash another process can wait for the command to
+    /// end. An empty path means no lock.
     pub lock: PathBuf,
     /// How to confine commands.
     pub settings: settings::Sandbox,
     probe_result: OnceLock<ProbeResult>,
-    /// Whether a command can be cut off from the network although the settings open it. Otherwise, why not.
+    /// Whether a command can be cut off from the network although the settings allow it; otherwise, why not.
     offline: OnceLock<Result<(), String>>,
 }
 
@@ -68,35 +68,35 @@ pub struct CommandSpec<'a> {
     pub command: &'a str,
     /// The working directory: the workspace, or a folder in it.
     pub folder: &'a Path,
-    /// The session's own folder for the HOME and `/tmp` of its commands. It is created if it is missing, but its parent
-    /// must exist.
+    /// The session's own folder, which contains the HOME and `/tmp` of its commands. It is created if missing, but its
+    /// parent must exist.
     pub own: &'a Path,
     /// Files and folders in the workspace that the command may not write.
     pub protected: &'a [PathBuf],
-    /// Folders that contain some of these, which the command may write but not rename. Parents come first.
+    /// Folders that contain some of these entries. The command may write but not rename them. Parents come first.
     pub pinned: &'a [PathBuf],
     /// Whether the command may run with the user's own rights if there is no sandbox.
     pub open: bool,
-    /// The time limit; None for the runner's.
+    /// The time limit; None for the runner's default.
     pub timeout: Option<Duration>,
-    /// Additional variables. Only the command gets them, and no process outside its sandbox.
+    /// Additional variables. Only the command gets them; processes outside its sandbox do not.
     pub environment: &'a BTreeMap<String, String>,
-    /// How its output is kept.
+    /// How the command's output is kept.
     pub streams: Streams,
-    /// The most characters of output that are kept if both streams are one; None for the runner's limit.
+    /// The most characters of output that are kept if both streams are one. None for the runner's limit.
     pub output_limit: Option<usize>,
-    /// Whether the command has the network; None for the settings. `Some(false)` is an error if that cannot be enforced.
+    /// Whether the command has network access; None for the setting. Fails if `Some(false)` cannot be enforced.
     pub network: Option<bool>,
     /// The lock file of this command; None for [`Runner::lock`].
     pub lock: Option<&'a Path>,
-    /// Whether it may write neither the workspace nor what other commands may write.
+    /// Whether the command may write neither the workspace nor anything else that other commands may write.
     pub read_only: bool,
     /// Receives the output while the command runs.
     pub seen: Option<&'a LiveOutput>,
 }
 
 impl<'a> CommandSpec<'a> {
-    /// A command with defaults for everything else.
+    /// A command with defaults for all other fields.
     pub fn new(command: &'a str, folder: &'a Path, own: &'a Path) -> Self {
         static NO_VARIABLES: BTreeMap<String, String> = BTreeMap::new();
         Self {
@@ -119,7 +119,7 @@ impl<'a> CommandSpec<'a> {
 }
 
 impl Runner {
-    /// A runner for commands in `workspace` that hides nothing and holds no lock.
+    /// A runner for commands in `workspace` that hides nothing and locks no file.
     pub fn new(helper: PathBuf, workspace: PathBuf, settings: settings::Sandbox) -> Self {
         Self {
             helper,
@@ -147,7 +147,7 @@ impl Runner {
     }
 
     /// Runs a command with empty standard input. `interrupted` is called at the start and after each
-    /// [`interrupt::check`]. Many threads may run commands at once.
+    /// [`interrupt::check`]. Several threads may run commands at the same time.
     pub fn run(&self, spec: &CommandSpec, interrupted: &dyn Fn() -> bool) -> Execution {
         let begun = Instant::now();
         let (ending, output) = self.try_run(spec, interrupted).unwrap_or_else(|e| {
@@ -184,7 +184,7 @@ impl Runner {
         Ok((report.ending, output))
     }
 
-    /// Has a helper carry out a request, then ends it and everything that it started.
+    /// Lets a helper carry out a request. Then ends the helper and everything that it started.
     fn carry_out(
         &self,
         request: &SandboxRequest,
@@ -198,16 +198,16 @@ impl Runner {
         let mut helper = Command::new(&self.helper);
         helper
             .arg(sandbox::MARK)
-            // The command's environment is in the request, so that none of it reaches the helper.
+            // The command's environment is in the request, so none of it reaches the helper's own environment.
             .env_clear()
-            // The helper takes its end of the channel from here. The command gets an empty input.
+            // The helper takes its end of the channel from standard input. The command gets an empty input.
             .stdin(OwnedFd::from(theirs))
             .stdout(stdout)
             .stderr(stderr)
-            // Only deaddrop gets a Ctrl-C at the terminal.
+            // In a process group of its own, the helper does not get a Ctrl-C at the terminal.
             .process_group(0);
         let (child, started) = HelperGuard::start(|| helper.spawn())?;
-        // Otherwise this process would keep the helper's ends open.
+        // If this were kept, this process would keep the helper's ends of the pipes open.
         drop(helper);
         let mut helper = HelperProcess::new(child, started);
         let report = sandbox::send(request, ours).inspect_err(|_| helper.end(&mut output))?;
@@ -223,7 +223,7 @@ impl Runner {
             HelperReport { facts: MechanismSet::default(), ending: Ending::Lost }
         });
         let report = HelperReport { facts, ending: cut_off.unwrap_or(ending) };
-        // All writers ended with the tree. If one is left, it gets no more than the grace period.
+        // All writers have ended with the process tree. If one is left, wait for it only for the grace period.
         Ok((report, output.finish(GRACE)))
     }
 }

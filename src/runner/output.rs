@@ -1,4 +1,4 @@
-//! Keeps the output of a command in bounded memory: its beginning, its end, and the length of what is between.
+//! Keeps the output of a command in bounded memory: its beginning, its end, and the length of the omitted part.
 
 use std::collections::VecDeque;
 
@@ -8,21 +8,21 @@ use crate::protocol::Capture;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LimitUnit {
     Characters,
-    /// Bytes of UTF-8; no character is cut.
+    /// Bytes of UTF-8. No character is cut.
     Bytes,
 }
 
-/// Keeps the first and last characters, or bytes, of a stream.
+/// Keeps the first and last characters (or bytes) of a stream.
 pub(super) struct BoundedOutput {
     unit: LimitUnit,
     /// The most characters or bytes of the head and of the tail.
     head_limit: usize,
     tail_limit: usize,
     head: Vec<u8>,
-    /// Whether the head is complete, so that everything else goes to the tail.
+    /// Whether the head is complete, so that all further output goes to the tail.
     full: bool,
     tail: VecDeque<u8>,
-    /// The number of characters and bytes that were written in total.
+    /// The number of characters and bytes written in total.
     characters: u64,
     bytes: u64,
 }
@@ -63,7 +63,7 @@ impl LimitUnit {
 }
 
 impl BoundedOutput {
-    /// Keeps `limit` characters or bytes, half of them from the beginning.
+    /// Keeps `limit` characters or bytes, half of them from the beginning and half from the end.
     pub(super) fn new(limit: usize, unit: LimitUnit) -> Self {
         let head_limit = limit.div_ceil(2);
         Self {
@@ -101,12 +101,12 @@ impl BoundedOutput {
         self.tail.extend(bytes);
     }
 
-    /// Returns what is kept as text. Invalid UTF-8 becomes U+FFFD.
+    /// Returns the kept output as text. Invalid UTF-8 becomes U+FFFD.
     pub(super) fn finish(mut self) -> Capture {
         let limit = self.head_limit + self.tail_limit;
         let dropped = self.bytes - (self.head.len() + self.tail.len()) as u64;
         let tail = self.tail.make_contiguous();
-        // Invalid UTF-8 is counted as it is shown, so that every cut is marked.
+        // Invalid UTF-8 is counted in the form in which it is shown, so that every cut is marked.
         let (begin, end, written) = if dropped == 0 {
             let all = text(&[self.head.as_slice(), tail].concat());
             if self.unit.count(&all) <= limit {
@@ -152,7 +152,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// Counts characters of UTF-8: all bytes except continuation bytes.
 fn count_characters(bytes: &[u8]) -> u64 {
-    // Counting in blocks whose count fits in a byte lets the compiler use vector instructions.
+    // Counting in blocks whose counts fit in a byte lets the compiler use vector instructions.
     bytes
         .chunks(255)
         .map(|block| {
@@ -265,12 +265,12 @@ mod tests {
             (head, left_out)
         };
         let is = |head: &str, left_out| (head.to_owned(), left_out);
-        // Up to the limit, and one more.
+        // Output up to the limit, and one byte more.
         assert_eq!(first(6, &[b"abc", b"def"]), is("abcdef", 0));
         assert_eq!(first(6, &[b"abc", b"defg"]), is("abcdef", 1));
         assert_eq!(first(6, &[b"abcdef", b"g", b"hij"]), is("abcdef", 4));
         assert_eq!(first(6, &[]), is("", 0));
-        // A character of four bytes that ends at the limit, and those that lie across it.
+        // A character of four bytes that ends at the limit, or crosses it.
         let smile = "\u{1f600}";
         for (before, head, left_out) in [
             ("ab", "ab\u{1f600}", 1),
@@ -286,7 +286,7 @@ mod tests {
             }
         }
         assert_eq!(first(6, &[b"ab", smile.as_bytes()]), is("ab\u{1f600}", 0));
-        // What is no text becomes three bytes each, and never more than the limit.
+        // Each invalid byte becomes three bytes, but the output never exceeds the limit.
         assert_eq!(first(6, &[b"\xff\xff"]), is("\u{fffd}\u{fffd}", 0));
         assert_eq!(first(6, &[b"\xff\xff\xff"]), is("\u{fffd}\u{fffd}", 1));
         assert_eq!(first(6, &[b"a\xff\xffbc"]).0, "a\u{fffd}");

@@ -1,4 +1,4 @@
-//! Reads the output of a command while it runs: an unread pipe would block the command.
+//! Reads the output of a command while it runs, because a full pipe would block the command.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,22 +12,22 @@ use super::waiting::wait_for;
 use crate::protocol::jsonrpc::STREAM_LIMIT;
 use crate::protocol::{CommandOutput, Streams};
 
-/// The most bytes that are kept of each stream if there are two.
+/// The most bytes that are kept of each stream if the streams are separate.
 const APART_LIMIT: usize = STREAM_LIMIT;
 /// The most bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
-/// Reads everything that a command writes, in one stream or two.
+/// Reads everything that a command writes, as one stream or two.
 pub(super) struct OutputReader<'a> {
     streams: Vec<StreamReader>,
-    /// Receives the output, too.
+    /// Also receives the output.
     seen: Option<&'a LiveOutput>,
     piece: Vec<u8>,
 }
 
 /// Reads one stream.
 struct StreamReader {
-    /// None after its end.
+    /// None after the end of the stream.
     pipe: Option<(PipeReader, Option<WidenedPipe>)>,
     kept: BoundedOutput,
 }
@@ -65,7 +65,7 @@ impl<'a> OutputReader<'a> {
         self.streams.iter().filter_map(|stream| Some(stream.pipe.as_ref()?.0.as_fd()))
     }
 
-    /// Reads what is available now, at most one piece of each stream.
+    /// Reads the output that is available now, but at most one piece of each stream.
     pub(super) fn read(&mut self) {
         for (number, stream) in self.streams.iter_mut().enumerate() {
             let Some((pipe, _)) = &mut stream.pipe else { continue };
@@ -86,7 +86,7 @@ impl<'a> OutputReader<'a> {
         }
     }
 
-    /// Returns the output. If a writer is left, waits for it at most `patience`.
+    /// Returns the output. If a writer still has a pipe open, waits for it for at most `patience`.
     pub(super) fn finish(mut self, patience: Duration) -> CommandOutput {
         let deadline = Instant::now() + patience;
         while self.pipes().next().is_some()
@@ -107,14 +107,14 @@ impl<'a> OutputReader<'a> {
 impl StreamReader {
     fn begin(kept: BoundedOutput) -> io::Result<(Self, PipeWriter)> {
         let (output, writer) = io::pipe()?;
-        // A command can read from its own pipe, so a read that poll announced could block.
+        // A command can read from its own pipe, so a read could block although poll announced data.
         rustix::io::ioctl_fionbio(&output, true)?;
         let wide = WidenedPipe::widen(&output);
         Ok((Self { pipe: Some((output, wide)), kept }, writer))
     }
 }
 
-/// A pipe with a larger buffer. It is counted until it is closed.
+/// A pipe with a larger buffer. Counted until it is closed.
 struct WidenedPipe;
 
 #[cfg(target_os = "linux")]
@@ -122,10 +122,10 @@ static WIDE: AtomicUsize = AtomicUsize::new(0);
 
 #[cfg(target_os = "linux")]
 impl WidenedPipe {
-    /// More than the usual 64 KiB saves switches between writer and reader.
+    /// A buffer larger than the usual 64 KiB saves switches between writer and reader.
     const SIZE: usize = 1 << 20;
-    /// The most such pipes of this process at once. A user has 64 MiB for pipe buffers, and above that gets pipes of one
-    /// page.
+    /// The most widened pipes of this process at once. A user has 64 MiB for pipe buffers. Above that, new pipes get
+    /// only one page.
     const MAX_PIPES: usize = 16;
 
     /// Enlarges the buffer of a pipe, unless there are too many such pipes.

@@ -1,8 +1,8 @@
-//! Removes folders that commands could fill with anything: a million files, a tree of any depth, folders without
-//! permissions, links that lead elsewhere.
+//! Removes folders that commands could fill with anything: a million files, trees of any depth, folders without
+//! permissions, links that lead outside.
 //!
-//! This can take long, so there are two steps: a folder is renamed at once, and removed later as far as time allows. Any
-//! later call continues with the rest.
+//! Removing can take a long time, so there are two steps: a folder is renamed at once, and removed later as time
+//! allows. Each later call continues where the previous one stopped.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,7 +15,7 @@ use cap_std::fs::{Dir, DirEntry, Permissions, PermissionsExt};
 /// The prefix of the names of folders that were put aside.
 const ASIDE: &str = ".gone-";
 
-/// Renames a folder in its parent, so that [`remove_aside`] finds it there.
+/// Renames a folder within its parent, so that [`remove_aside`] finds it there.
 ///
 /// # Errors
 /// The folder cannot be renamed, or does not exist.
@@ -24,8 +24,8 @@ pub fn put_aside(folder: &Path) -> io::Result<()> {
     std::fs::rename(folder, folder.with_file_name(name))
 }
 
-/// Removes the folders that were put aside in `place`. Before each entry it calls `is_enough`, and stops if that
-/// returns true. Returns whether it stopped early.
+/// Removes the folders that were put aside in `place`. Calls `is_enough` before each entry, and stops if it returns
+/// true. Returns whether it stopped early.
 ///
 /// # Errors
 /// `place` cannot be read. Entries that cannot be removed are skipped silently.
@@ -36,7 +36,7 @@ pub fn remove_aside(place: &Path, is_enough: &dyn Fn() -> bool) -> io::Result<bo
         if name.to_string_lossy().starts_with(ASIDE) {
             match remove(&place, &name, is_enough) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(true),
-                // Continue with the others.
+                // Continue with the other folders.
                 _ => {}
             }
         }
@@ -44,12 +44,12 @@ pub fn remove_aside(place: &Path, is_enough: &dyn Fn() -> bool) -> io::Result<bo
     Ok(false)
 }
 
-/// Removes a folder of any depth, whatever its permissions. Links are removed, never followed. Fails with
-/// `Interrupted` if `is_enough`; every step leaves less, so a later call can continue.
+/// Removes a folder of any depth, whatever its permissions. Links are removed, never followed. Fails with `Interrupted`
+/// if `is_enough` returns true. Every step removes something, so a later call can continue.
 ///
-/// Each folder in it that is not empty is moved to its top under a number. So the removal needs neither a stack nor
-/// paths as deep as the tree. Only the numbers are kept in memory, so that the top, which may have many entries, is not
-/// read again for each.
+/// Each nonempty folder inside is moved to the top of the tree, with a number as its name. So the removal needs neither
+/// a stack nor paths as deep as the tree. The numbers are kept in memory, so that the top, which may have many entries,
+/// is not read again for each folder.
 fn remove(parent: &Dir, name: &OsStr, is_enough: &dyn Fn() -> bool) -> io::Result<()> {
     take_rights(parent, name)?;
     let top = parent.open_dir_nofollow(name)?;
@@ -59,7 +59,7 @@ fn remove(parent: &Dir, name: &OsStr, is_enough: &dyn Fn() -> bool) -> io::Resul
             FolderRemoval { top: &top, mark, moved: 0, waiting: Vec::new(), removed: 0, is_enough };
         removal.all()?;
         match parent.remove_dir(name) {
-            // Some file systems omit entries from a listing while others are removed.
+            // Some file systems omit entries from a listing while other entries are removed.
             Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty && removal.removed > 0 => {}
             done => return done,
         }
@@ -71,20 +71,20 @@ struct FolderRemoval<'a> {
     /// The random prefix of the names of moved folders.
     mark: String,
     moved: u64,
-    /// The numbers of folders that were moved to the top.
+    /// The numbers of the folders that were moved to the top and are not removed yet.
     waiting: Vec<u64>,
     removed: u64,
     is_enough: &'a dyn Fn() -> bool,
 }
 
 impl FolderRemoval<'_> {
-    /// Removes everything in the top. Like the other methods, fails only if `is_enough`: an entry that cannot be removed
-    /// does not stop the rest.
+    /// Removes everything in the top folder. Like the other methods, fails only if `is_enough` returns true: an entry
+    /// that cannot be removed does not stop the removal of the others.
     fn all(&mut self) -> io::Result<()> {
         let Ok(entries) = self.top.entries() else { return Ok(()) };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            // The listing may include folders that were moved here meanwhile.
+            // The listing may include folders that were moved here after it began.
             if name.to_string_lossy().starts_with(&self.mark)
                 || self.remove_entry(self.top, &entry)?
             {
@@ -101,7 +101,7 @@ impl FolderRemoval<'_> {
         Ok(())
     }
 
-    /// Removes a folder at the top.
+    /// Removes a folder in the top folder.
     fn folder(&mut self, name: &OsStr) -> io::Result<()> {
         let Ok(folder) = self.top.open_dir_nofollow(name) else { return Ok(()) };
         for entry in folder.entries().into_iter().flatten().flatten() {
@@ -120,7 +120,7 @@ impl FolderRemoval<'_> {
         Ok(())
     }
 
-    /// Removes an entry, unless it is a folder that is not empty. Returns whether nothing more can be done for it.
+    /// Removes an entry, unless it is a nonempty folder. Returns whether nothing more can be done for the entry.
     fn remove_entry(&mut self, parent: &Dir, entry: &DirEntry) -> io::Result<bool> {
         if (self.is_enough)() {
             return Err(io::ErrorKind::Interrupted.into());
@@ -176,7 +176,7 @@ mod tests {
         assert!(!remove_aside(base.path(), &|| false).unwrap());
     }
 
-    /// The steps of removing this many folders with something in each.
+    /// The number of steps for removing this many folders that are not empty.
     fn steps(folders: usize) -> usize {
         let base = tempfile::tempdir().unwrap();
         let own = removal(base.path(), "1");

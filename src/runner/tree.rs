@@ -1,17 +1,17 @@
-//! Ends a tree of processes from outside, by parentage. This is the last resort, since it does not find processes that have
-//! left their parent. On Linux the helper ends its tree from inside.
+//! Ends a tree of processes from outside, by following parents. This is the last resort, because it does not find
+//! processes that have left their parent. On Linux, the helper ends its tree from inside.
 
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
-/// The most times that the process table is read, to find children created in the meantime.
+/// How many times the process table is read, to find processes that were created in the meantime.
 const ROUNDS: usize = 20;
 
-/// Kills the process `root` and all its descendants, until none is found.
+/// Kills the process `root` and all its descendants. Repeats this until none is found.
 pub(super) fn end(root: u32) {
     end_below(root, true);
 }
 
-/// Kills all descendants of the process `root`, until none is found.
+/// Kills all descendants of the process `root`. Repeats this until none is found.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn end_descendants(root: u32) {
     end_below(root, false);
@@ -33,7 +33,7 @@ fn end_below(root: u32, root_too: bool) {
             found.extend(children.map(sysinfo::Process::pid).filter(|pid| *pid != root));
             next += 1;
         }
-        // Children first: a killed parent would hide them.
+        // Kill children first: after their parent is killed, they can no longer be found.
         let mut killed = 0;
         for pid in found.iter().rev().filter(|pid| root_too || **pid != root) {
             killed += usize::from(system.process(*pid).is_some_and(sysinfo::Process::kill));

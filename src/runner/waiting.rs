@@ -1,5 +1,5 @@
-//! Waits for a running command: for its end, output, an interruption or the deadline. The system wakes the waiting thread.
-//! Only free disk space is polled.
+//! Waits for a running command: for its end, its output, an interruption or its deadline. The system wakes the waiting
+//! thread. Only free disk space is polled.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,18 +14,18 @@ use super::sandbox::{self, HelperGuard};
 use super::tree;
 use crate::protocol::Ending;
 
-/// The polling interval on systems that do not report the end of a child.
+/// The polling interval on systems that do not report the end of a child process.
 const SLICE: Duration = Duration::from_millis(20);
-/// The time limit for ending a process tree. After that its output is abandoned.
+/// How long ending a process tree may take. After that, the rest of its output is abandoned.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// A helper that is running.
 pub(super) struct HelperProcess {
     child: Child,
-    /// Descriptors that become readable when the helper ends, and when [`interrupt::check`] is called. None if the system has
-    /// none.
+    /// Descriptors that become readable when the helper ends, and when [`interrupt::check`] is called. None if the
+    /// system does not provide them.
     wakeups: Option<[OwnedFd; 2]>,
-    /// Keeps other commands from treating it as an orphan.
+    /// Prevents other commands from treating the helper as an orphan.
     _started: HelperGuard,
 }
 
@@ -80,7 +80,7 @@ impl HelperProcess {
         Ok(self.child.try_wait()?.is_some())
     }
 
-    /// Ends the helper and the command's whole tree.
+    /// Ends the helper and the command's whole process tree.
     pub(super) fn end(&mut self, output: &mut OutputReader) {
         sandbox::ask_to_end(self.child.id());
         let deadline = Instant::now() + GRACE;
@@ -104,7 +104,7 @@ pub(super) fn wait_for<'a>(
 ) -> io::Result<bool> {
     let mut polled: Vec<_> = these.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    // A time that the system cannot represent means no limit.
+    // A time that the system cannot represent counts as no limit.
     let left = left.and_then(|left| Timespec::try_from(left).ok());
     match poll(&mut polled, left.as_ref()) {
         Ok(ready) => Ok(ready > 0),
@@ -113,7 +113,7 @@ pub(super) fn wait_for<'a>(
     }
 }
 
-/// Wakes all waits of this process, so that each checks whether it is interrupted.
+/// Wakes all waits in this process, so that each checks whether it is interrupted.
 #[cfg(target_os = "linux")]
 pub mod interrupt {
     use std::io::{self, Read, Write};
@@ -125,8 +125,8 @@ pub mod interrupt {
     use rustix::event::{Timespec, epoll};
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-    /// A byte that is written to the first can be read from the second. Each wait has its own edge-triggered watch of the
-    /// second, which reports each byte once, even if it is not read.
+    /// A byte written to the first socket can be read from the second. Each wait watches the second socket with its own
+    /// edge-triggered watch, which reports each byte once, even if the byte is not read.
     static NOTIFIER: LazyLock<io::Result<[UnixStream; 2]>> = LazyLock::new(|| {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -141,14 +141,14 @@ pub mod interrupt {
         }
     }
 
-    /// Makes each wait check again whether it is interrupted. Call this after that has changed.
+    /// Makes each wait check again whether it is interrupted. Must be called after an interruption was requested.
     pub fn check() {
         let Ok([mut sender, mut receiver]) = notifier() else { return };
         while receiver.read(&mut [0; 64]).is_ok_and(|length| length > 0) {}
         let _ = sender.write(&[0]);
     }
 
-    /// Calls [`check`] on each such signal, after the handlers that are already registered for it.
+    /// Calls [`check`] whenever this signal arrives, after the handlers that are already registered for the signal.
     ///
     /// # Errors
     /// No handler can be registered for the signal.
@@ -157,7 +157,7 @@ pub mod interrupt {
         signal_hook::low_level::pipe::register(signal, sender.try_clone()?).map(drop)
     }
 
-    /// Descriptors that become readable when this child ends, and when [`check`] is called.
+    /// Returns descriptors that become readable when this child ends, and when [`check`] is called.
     pub(super) fn wakeups(child: &Child) -> io::Result<[OwnedFd; 2]> {
         let [_, receiver] = notifier()?;
         let watch = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -174,7 +174,7 @@ pub mod interrupt {
     }
 }
 
-/// Without such descriptors each wait polls.
+/// Without these descriptors, each wait polls.
 #[cfg(not(target_os = "linux"))]
 pub mod interrupt {
     /// Does nothing.

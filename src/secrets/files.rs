@@ -1,4 +1,4 @@
-//! What files contain by their nature: the values of `.env` files and of the Secrets of Kubernetes.
+//! Finds secrets by the kind of file: the values in `.env` files and in Kubernetes Secrets.
 
 use std::ops::Range;
 
@@ -20,19 +20,19 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<SecretSpan>) 
     }
 }
 
-/// Whether a file with this name or path (with `/`) contains secrets as text. Their values are also looked for
-/// elsewhere; see [`super::SecretSnapshot`].
+/// Whether a file with this name or path (with `/`) contains secrets as text. Their values are also withheld in
+/// other texts; see [`super::SecretSnapshot`].
 pub fn is_secret_text_file(path: &str) -> bool {
     is_env(path) || PATTERNS.secret_text_file.is_match(file_name(path).as_bytes())
 }
 
-/// Whether a file with this name or path (with `/`) contains secrets in any form. It is shown only to those who
-/// ask for it.
+/// Whether a file with this name or path (with `/`) contains secrets in any form. An outbox shows such a file
+/// only on request.
 pub fn is_secret_file(path: &str) -> bool {
     is_secret_text_file(path) || PATTERNS.secret_binary_file.is_match(file_name(path).as_bytes())
 }
 
-/// The name of a file in lower case, without the ending of a backup.
+/// The name of a file in lower case, without a backup suffix.
 pub(super) fn file_name(path: &str) -> String {
     let mut name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_ascii_lowercase();
     if let Some(ending) = PATTERNS.backup.find(name.as_bytes()).map(|ending| ending.start()) {
@@ -41,7 +41,7 @@ pub(super) fn file_name(path: &str) -> String {
     name
 }
 
-/// Whether a file with this path sets environment variables, and is no example.
+/// Whether a file with this path sets environment variables, and is not an example file.
 pub(super) fn is_env(path: &str) -> bool {
     let file = file_name(path);
     PATTERNS.env_file.is_match(file.as_bytes()) && !PATTERNS.example_file.is_match(file.as_bytes())
@@ -65,7 +65,7 @@ fn may_show(name: &[u8], value: &[u8]) -> bool {
     }
 }
 
-/// The entries of `data` and `stringData` in YAML documents that are of `kind: Secret`.
+/// Finds the values of `data` and `stringData` in YAML documents of `kind: Secret`.
 fn find_kubernetes(text: &[u8], spans: &mut Vec<SecretSpan>) {
     let mut start = 0;
     for end in memmem::find_iter(text, b"\n---").chain([text.len()]) {
@@ -77,7 +77,7 @@ fn find_kubernetes(text: &[u8], spans: &mut Vec<SecretSpan>) {
 }
 
 fn find_entries(text: &[u8], document: Range<usize>, spans: &mut Vec<SecretSpan>) {
-    // The indentation of the block of data, and of the entry whose value fills the lines below it.
+    // The indentation of the `data` block, and of the current entry with a block scalar.
     let (mut data, mut scalar): (Option<usize>, Option<usize>) = (None, None);
     for line in lines(text, document) {
         let mut value = trimmed(text, line.clone());
@@ -111,7 +111,7 @@ fn find_entries(text: &[u8], document: Range<usize>, spans: &mut Vec<SecretSpan>
     }
 }
 
-/// The lines in a part of the text, without their ends.
+/// The lines in a part of the text, without line ends.
 fn lines(text: &[u8], part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut at = part.start;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Secrets with a format of their own ([`FORMATS`]): tokens of services, passwords in URLs, and entries of certain files.
+//! Secrets with a known format ([`FORMATS`]): tokens of services, passwords in URLs, and entries of certain files.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<SecretSpan>) 
                 ValueCheck::Url => {
                     is_url_password(part("scheme"), part("user"), value, part("host"))
                 }
-                // Tests of programs that read such files contain many, none of them anybody's.
+                // Tests of programs that read such files contain many fake passwords.
                 ValueCheck::Password => {
                     !is_placeholder(value)
                         && (!is_source(path) || is_strong_password(value) || looks_random(value))
@@ -46,27 +46,27 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<SecretSpan>) 
             if is_secret {
                 spans.push(SecretSpan::new(secret.range(), format.kind, Certainty::Format));
             } else if let Some(drawn) = parts.name("drawn") {
-                // Another one may begin within it.
+                // Another secret may begin within this match.
                 at = drawn.start().max(parts.get(0).map_or(0, |all| all.start() + 1));
             }
         }
     }
 }
 
-/// Whether it is a whole word, and looks random.
+/// Whether the secret is a whole word and looks random.
 fn is_token(format: &Format, text: &[u8], secret: Range<usize>, parts: &Captures) -> bool {
     let Some(drawn) = parts.name("drawn") else { return false };
-    // A long prefix is not there by chance, so that it begins a token even after a letter.
+    // A long prefix does not occur by chance, so a token may begin with it even after a letter.
     let prefix = drawn.start() - parts.get(0).map_or(drawn.start(), |all| all.start());
     let is_distinct = prefix >= 4 && !format.ends_words;
     let drawn = drawn.as_bytes();
-    // A word that continues is another word, except for what people append to a token.
+    // If the word continues, it is not a token, except for what people append to tokens with `_`.
     let continues = text.get(secret.end).is_some_and(|byte| {
         is_word(*byte) && !(*byte == b'_' && is_distinct) && is_word(text[secret.end - 1])
     });
     let before = secret.start.checked_sub(1).map(|at| text[at]);
-    // After `_` or a digit a distinct prefix is enough. After a letter it may be the end of a word (`disk_test_`,
-    // `SLOVAKIA`), so the rest must not be a word.
+    // After `_` or a digit a distinct prefix is enough. After a letter the prefix may be the end of a word
+    // (`disk_test_`, `SLOVAKIA`), so the rest must not be a word.
     let is_no_word = || Mix::of(drawn).kinds() > 1 && (is_hex(drawn) || !is_readable(drawn));
     let may_begin = || {
         !is_word(text[secret.start])
@@ -88,14 +88,14 @@ fn is_token(format: &Format, text: &[u8], secret: Range<usize>, parts: &Captures
     looks_drawn && !continues && begins
 }
 
-/// Whether the claims of a JSON web token are those of an example, or none.
+/// Whether the claims of a JSON web token are those of an example, or not a JSON object.
 fn is_example(claims: &[u8]) -> bool {
     let claims = URL_SAFE_NO_PAD.decode(claims).unwrap_or_default();
     let is_known = |claim: &String| memmem::find(&claims, claim.as_bytes()).is_some();
     !claims.starts_with(b"{") || STAND_INS.claims.iter().any(is_known)
 }
 
-/// Finds what could be a piece of a token at the ends of a text that were cut off.
+/// Finds possible parts of a token at the ends where a text was cut off.
 pub(super) fn find_pieces(text: &str, cut: CutEnds, spans: &mut Vec<SecretSpan>) {
     let is_end = |byte: u8| !byte.is_ascii_graphic() || b"\"'`=:,;()<>{}[]|&?@\\".contains(&byte);
     let first = text.bytes().position(is_end).unwrap_or(text.len());
@@ -108,7 +108,7 @@ pub(super) fn find_pieces(text: &str, cut: CutEnds, spans: &mut Vec<SecretSpan>)
     }
 }
 
-/// Whether a part of a token looks random, with so many bits per character, and does not stand for something.
+/// Whether a part of a token looks random, with at least this entropy in bits per character, and is not a sample.
 pub(super) fn is_random(part: &[u8], least_entropy: f64) -> bool {
     // Thirty letters of one case are a name.
     entropy(part) >= least_entropy

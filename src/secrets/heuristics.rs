@@ -1,8 +1,8 @@
-//! Recognises secrets without a format of their own by their names, and decides whether a value looks like a secret.
+//! Recognises secrets without a known format by their names, and decides whether a value looks like a secret.
 //!
-//! `password = "…"`, `api_key: …`, `Authorization: Bearer …`: a name contains a certain word ([`NAME_WORDS`]), a value
-//! follows it in one of several ways ([`ASSIGNMENTS`]), and the value is judged by the mix of its characters, by whether it
-//! contains readable words, and by whether it is a placeholder.
+//! In `password = "…"`, `api_key: …` and `Authorization: Bearer …`, a name contains a certain word ([`NAME_WORDS`]),
+//! and a value follows it in one of several ways ([`ASSIGNMENTS`]). The value is a secret if its characters are mixed
+//! enough, and it contains no readable words and is not a placeholder.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ use super::formats::is_random;
 use super::rules::{ASSIGNMENT_SET, ASSIGNMENTS, NAME_WORDS, NAMES, PATTERNS, STAND_INS};
 use super::{Certainty, MARK, SecretKind, SecretSpan};
 
-/// The longest name on either side of the word in it.
+/// The most characters of a name on either side of the word.
 const LONGEST_NAME: usize = 48;
-/// How far before and after a name the patterns of [`ASSIGNMENTS`] see.
+/// How many bytes before and after a name the patterns of [`ASSIGNMENTS`] see.
 const BEFORE: usize = 320;
 const AFTER: usize = 5_000;
 
@@ -28,12 +28,12 @@ pub(super) fn find_named(text: &str, file: Option<&str>, spans: &mut Vec<SecretS
     spans.extend(words.filter_map(|word| secret_of(text, word.range(), in_source)));
 }
 
-/// Whether a file is the source of a program, where a value without quotes is an expression.
+/// Whether a file is source code. There, a value without quotes is an expression.
 pub(super) fn is_source(file: Option<&str>) -> bool {
     file.is_some_and(|path| PATTERNS.source_file.is_match(path.as_bytes()))
 }
 
-/// Whether it is a user and a password in base64.
+/// Whether a value is a user name and a password in base64.
 pub(super) fn is_login(value: &[u8]) -> bool {
     if !(12..=400).contains(&value.len()) {
         return false;
@@ -44,14 +44,14 @@ pub(super) fn is_login(value: &[u8]) -> bool {
     decoded.iter().all(|byte| matches!(byte, b' '..=b'~'))
         && password.len() >= 5
         && user != password
-        // The example of the specification.
+        // The example of RFC 7617.
         && user != b"Aladdin"
         && !is_sample(user)
         && !is_placeholder(password)
         && !is_sample(password)
 }
 
-/// The value of the name that contains this word, if it is a secret.
+/// The value after the name that contains this word, if the value is a secret.
 fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<SecretSpan> {
     let is_name = |byte: &&u8| is_word(**byte) || **byte == b'-';
     let before = &text[word.start.saturating_sub(LONGEST_NAME)..word.start];
@@ -79,7 +79,7 @@ fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<SecretS
     })
 }
 
-/// Whether a name suggests a secret by this word in it.
+/// Whether this word in a name suggests that the value is a secret.
 fn suggests_secret(text: &[u8], name: &Range<usize>, word: &Range<usize>) -> bool {
     let lower = text[name.clone()].to_ascii_lowercase();
     let (start, end) = (word.start - name.start, word.end - name.start);
@@ -92,7 +92,7 @@ fn suggests_secret(text: &[u8], name: &Range<usize>, word: &Range<usize>) -> boo
         && (!is_last_word_only || rest.is_empty() && begins())
 }
 
-/// The kind of secret that a value is under this name, if it is one.
+/// The kind of secret that a value with this name is; None if it is not a secret.
 fn secret_kind(name: &[u8], value: &[u8]) -> Option<SecretKind> {
     if value.len() < 8 || is_placeholder(value) || is_url_or_path(value) {
         return None;
@@ -115,7 +115,7 @@ fn secret_kind(name: &[u8], value: &[u8]) -> Option<SecretKind> {
         || kind == SecretKind::PASSWORD && is_strong_password(value)
         || kind == SecretKind::AWS && value.len() == 40 && is_random(value, 4.2)
         || has_random_letters(value);
-    // A digest under the name of what it is a digest of.
+    // A digest, in a variable named after it (`sha256`).
     let is_digest = is_hex(value) && contains("sha") && !contains("shared");
     (is_secret && !is_digest).then_some(kind)
 }
@@ -142,7 +142,7 @@ pub(super) fn is_url_password(scheme: &[u8], user: &[u8], password: &[u8], host:
     } else if name.contains(&b'.') {
         password.len() >= 8 && !password.iter().all(u8::is_ascii_lowercase)
     } else {
-        // A host without a dot occurs in documents as often as in networks of containers.
+        // A host without a dot is as common in documentation as in container networks.
         PATTERNS.service.is_match(scheme)
             && password.len() >= 10
             && mix.digits >= 2
@@ -152,21 +152,21 @@ pub(super) fn is_url_password(scheme: &[u8], user: &[u8], password: &[u8], host:
     }
 }
 
-/// 66 of the 676 pairs of letters: more than half of those in English texts, a tenth of those in random ones.
+/// 66 of the 676 pairs of letters. They are more than half of the pairs in English texts, but a tenth in random ones.
 const PAIRS: &[u8] = b"thheineranreonatenndtiesorteofedisitalarsttontngsehaasouiolevecome\
     dehiriroicneearaceliochllbemmururtctetelssgekeypeidusrdwopwacnsunp";
 
-/// The longest escape or terminal colour, in bytes.
+/// The longest escape sequence or terminal colour, in bytes.
 const LONGEST_ESCAPE: usize = 24;
 
-/// How the characters of a text are mixed.
+/// Counts of the kinds of characters in a text.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Mix {
     pub(super) digits: usize,
     pub(super) upper: usize,
     pub(super) lower: usize,
     pub(super) other: usize,
-    /// How many characters are of another kind than the one before.
+    /// The number of characters whose kind differs from that of the character before.
     pub(super) changes: usize,
 }
 
@@ -219,7 +219,7 @@ pub(super) fn looks_random(text: &[u8]) -> bool {
     }
     let (mix, bits) = (Mix::of(text), entropy(text));
     if is_hex(text) {
-        // Shorter ones are commits, colours and addresses.
+        // Shorter hexadecimal texts are commits, colours and addresses.
         return text.len() >= 32 && mix.digits > 3 && mix.digits < text.len() - 3 && bits >= 3.0;
     }
     let is_mixed = if mix.upper > 0 && mix.lower > 0 {
@@ -231,8 +231,8 @@ pub(super) fn looks_random(text: &[u8]) -> bool {
     is_mixed && mix.other * 5 <= text.len() && bits >= least
 }
 
-/// Whether a text of letters alone is almost certainly random: it is long, its pairs of letters are unusual in any language,
-/// and upper and lower case are mixed if both occur.
+/// Whether a text of only letters is almost certainly random: it is long, its letter pairs are unusual in any
+/// language, and upper and lower case are mixed if both occur.
 pub(super) fn has_random_letters(text: &[u8]) -> bool {
     let mix = Mix::of(text);
     let is_mixed = mix.upper.min(mix.lower) == 0 || mix.changes * 100 >= text.len() * 33;
@@ -258,7 +258,7 @@ pub(super) fn is_strong_password(text: &[u8]) -> bool {
         && !has_meaning(text)
 }
 
-/// Whether a text is a sample, or contains words, perhaps in base64.
+/// Whether a text is a sample or contains words, possibly in base64.
 fn has_meaning(text: &[u8]) -> bool {
     let is_plain = |text: &[u8]| text.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
     let has_words = |text: &[u8]| is_sample(text) || is_readable(text);
@@ -266,12 +266,12 @@ fn has_meaning(text: &[u8]) -> bool {
         || STANDARD.decode(text).is_ok_and(|decoded| is_plain(&decoded) && has_words(&decoded))
 }
 
-/// Whether words can be read in a text: too many pairs of letters are those of a language.
+/// Whether a text contains readable words: too many of its letter pairs are common in English.
 pub(super) fn is_readable(text: &[u8]) -> bool {
     common_pairs(text).is_some_and(|(common, all)| common * 100 > all * 36)
 }
 
-/// How many pairs of letters are those of a language, and how many there are; None for too few.
+/// The number of common letter pairs, and of all letter pairs; None if there are fewer than four.
 fn common_pairs(text: &[u8]) -> Option<(usize, usize)> {
     let (mut common, mut all) = (0_usize, 0_usize);
     for pair in text.windows(2).filter(|pair| pair.iter().all(u8::is_ascii_alphabetic)) {
@@ -300,13 +300,13 @@ fn has_run(text: &[u8]) -> bool {
     })
 }
 
-/// Whether it is one piece at least three times.
+/// Whether a text repeats one piece at least three times.
 fn is_repeated(text: &[u8]) -> bool {
     let longest = (text.len() / 3).min(24);
     (1..=longest).any(|n| text.iter().skip(n).zip(text).all(|(one, other)| one == other))
 }
 
-/// Whether a value is a placeholder for a secret: a field to fill in, a variable, or a usual word.
+/// Whether a value is a placeholder for a secret: a field to fill in, a variable, or a common word.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     if PATTERNS.template.is_match(value) {
         return true;
@@ -317,7 +317,7 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
             && !is_disguised(value, &plain)
 }
 
-/// Whether the usual words in a password are all disguised, and the rest is nothing that people write in documents: in
+/// Whether all common words in a password are disguised, and the rest is not what people write in documents. In
 /// `S3cr3tP4ssn19q` the rest is `n19q`.
 fn is_disguised(value: &[u8], plain: &[u8]) -> bool {
     let mut rest = value.to_vec();
@@ -334,14 +334,14 @@ fn is_disguised(value: &[u8], plain: &[u8]) -> bool {
     rest.len() >= 4 && has_inner_digit(&rest)
 }
 
-/// Whether a digit comes before a letter, so that it is not just a number after a word.
+/// Whether a digit comes before a letter. Otherwise the digits may be only a number after a word.
 fn has_inner_digit(text: &[u8]) -> bool {
     let digit = text.iter().position(u8::is_ascii_digit);
     let letter = text.iter().rposition(u8::is_ascii_alphabetic);
     digit.zip(letter).is_some_and(|(digit, letter)| digit < letter)
 }
 
-/// Undoes substituted letters, and removes digits and signs at the end: `P@ssw0rd1!` becomes `password`.
+/// Undoes letter substitutions, and removes digits and signs at the end: `P@ssw0rd1!` becomes `password`.
 fn undisguised(value: &[u8]) -> Vec<u8> {
     let is_letter =
         |byte: &u8| !matches!(byte, b'0'..=b'9' | b'!' | b'.' | b'?' | b'*' | b'#' | b' ');
@@ -389,7 +389,7 @@ pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether a word may begin at `at`: not inside a word, but after an escape or the colour of a terminal.
+/// Whether a word may begin at `at`: not inside a word, except after an escape sequence or terminal colour.
 pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
     let before = &text[at.saturating_sub(LONGEST_ESCAPE)..at];
     !before.last().is_some_and(|last| is_word(*last)) || PATTERNS.escape.is_match(before)

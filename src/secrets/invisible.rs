@@ -1,18 +1,18 @@
-//! Removes what nobody sees in a text: terminal colours, as `grep --color` writes them into a token where a match
-//! begins and ends, and characters without a width.
+//! Removes invisible parts of a text: terminal colours (`grep --color` writes them into a token where a match begins
+//! and ends) and characters without a width.
 
 use super::SecretSpan;
 use super::rules::PATTERNS;
 
-/// A text without what nobody sees in it.
+/// A text without its invisible parts.
 pub(super) struct VisibleText {
     pub(super) text: String,
-    /// Positions in it, and how many bytes were removed before each.
+    /// Positions in `text`, each with the number of bytes removed before it.
     removed: Vec<(usize, usize)>,
 }
 
 impl VisibleText {
-    /// None if nothing is removed.
+    /// Returns None if nothing was removed.
     pub(super) fn of(text: &str) -> Option<Self> {
         let mut hits = PATTERNS.invisible.find_iter(text.as_bytes()).peekable();
         hits.peek()?;
@@ -27,7 +27,7 @@ impl VisibleText {
         Some(visible)
     }
 
-    /// The span in the original text, from its first byte to its last.
+    /// Maps a span of the visible text to the original text, from its first byte to its last.
     pub(super) fn original(&self, span: &SecretSpan) -> SecretSpan {
         let original = |at: usize| {
             let n = self.removed.partition_point(|(from, _)| *from <= at);
@@ -44,7 +44,7 @@ mod tests {
     use super::super::redact;
     use super::*;
 
-    /// Never written down as it is.
+    /// Composed from pieces, so that this file contains no token.
     fn token() -> String {
         ["gh", "p_", "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"].concat()
     }

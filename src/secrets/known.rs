@@ -1,8 +1,8 @@
-//! Collects the secrets in certain files of a workspace, so that they are also found where a command prints them: values of
-//! `.env` and similar files, passwords in `.netrc`, lines of private keys.
+//! Collects the secrets in certain files of a workspace, to find them also in the output of commands: values in `.env`
+//! and similar files, passwords in `.netrc`, and lines of private keys.
 //!
-//! Such a value has no format of its own, so it must be long and mixed enough to be unmistakable. Next to the name of its
-//! variable it may be anything.
+//! Such a value has no known format, so it must be long and mixed enough to be unmistakable. Directly after the name of
+//! its variable, any value counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,24 +13,24 @@ use super::heuristics::{Mix, entropy, is_harmless, is_placeholder, looks_random}
 use super::rules::PATTERNS;
 use super::{Certainty, MARK, SecretKind, SecretSpan, TextContext, find_spans, merge};
 
-/// How many values are looked for at most, and how many bytes of them.
+/// The most values that are searched for, and the most bytes in them.
 const MOST: usize = 500;
 const MOST_BYTES: usize = 32 << 10;
-/// The lengths of values that are looked for, in bytes, and the shortest line of a private key.
+/// The shortest and longest values that are searched for, and the shortest line of a private key, in bytes.
 const SHORTEST: usize = 8;
 const LONGEST: usize = 1024;
 const SHORTEST_LINE: usize = 16;
-/// No mark is longer.
+/// The length of the longest mark, in bytes.
 const LONGEST_MARK: usize = 64;
 
-/// Secrets that are known from files and withheld wherever they occur.
+/// Secrets that are known from files. They are withheld wherever they occur.
 #[derive(Debug, Clone, Default)]
 pub struct SecretSnapshot {
-    /// The values and what they are.
+    /// Each value and its kind.
     pub(super) kinds: BTreeMap<String, SecretKind>,
-    /// Matches any of the values, the longest first; None if there are none.
+    /// Matches any of the values, longest first; None if there are no values.
     values: Option<Regex>,
-    /// Matches the name of a variable with one of its values, also weak and short ones.
+    /// Matches the name of a variable followed by one of its values, even if that is weak or short.
     pub(super) variables: Option<Regex>,
 }
 
@@ -85,27 +85,27 @@ impl SecretSnapshot {
     }
 }
 
-/// A pattern for any of these words, the longest first.
+/// A pattern for any of these words, longest first.
 fn any_of<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
     let mut words: Vec<&String> = words.into_iter().collect();
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
     words.into_iter().map(|word| regex::escape(word)).collect::<Vec<_>>().join("|")
 }
 
-/// Compiles a pattern, which is small enough for that; None for an empty one.
+/// Compiles a pattern; None for an empty pattern or one that is too large.
 fn regex(pattern: &str) -> Option<Regex> {
     let regex = || RegexBuilder::new(pattern).unicode(false).build().ok();
     (!pattern.is_empty()).then(regex).flatten()
 }
 
-/// Whether a text ends inside a mark: its words may be somebody's password.
+/// Whether a text ends inside a mark. The words of a mark may be the same as a password.
 fn is_within_mark(before: &[u8]) -> bool {
     let near = &before[before.len().saturating_sub(LONGEST_MARK)..];
     memchr::memmem::rfind(near, MARK.as_bytes())
         .is_some_and(|at| memchr::memchr(b']', &near[at..]).is_none())
 }
 
-/// The values in a span, one a line, that cannot be anything else.
+/// The values in a span, one per line, that are unmistakable.
 fn distinct_values<'a>(text: &'a str, span: &SecretSpan) -> impl Iterator<Item = &'a str> {
     let (kind, certainty) = (span.kind, span.certainty);
     let line = text[..span.range.start].rfind('\n').map_or(0, |n| n + 1);

@@ -1,13 +1,13 @@
 //! Finds secrets in a text that is about to leave this machine, and replaces each with a mark such as
 //! `[withheld: AWS key]`. Pure, total and linear: each byte is read a bounded number of times.
 //!
-//! [`private_key`] finds private keys by their markers, [`formats`] secrets with their own format, [`files`] the values in
-//! files such as `.env`, [`known`] the same values elsewhere, and [`heuristics`] random values whose name suggests a
-//! secret. Placeholders (`<your-key>`, `AKIAIOSFODNN7EXAMPLE`) are not secrets. The tables are in [`rules`]. [`invisible`]
-//! makes sure that terminal colours hide nothing.
+//! [`private_key`] finds private keys by their markers, [`formats`] secrets with a known format, [`files`] the values
+//! in files such as `.env`, [`known`] the same values elsewhere, and [`heuristics`] random values whose name suggests
+//! a secret. Placeholders (`<your-key>`, `AKIAIOSFODNN7EXAMPLE`) are not secrets. The tables are in [`rules`].
+//! [`invisible`] removes terminal colours, which could hide a secret.
 //!
-//! Only the secret is replaced: the name before it stays, and so does every line feed, so that line numbers
-//! remain valid for edits. Of a private key the first line says that it is withheld, and the others are empty.
+//! Only the secret is replaced. The name before it stays, and so does every line feed, so line numbers remain valid
+//! for edits. The first line of a private key becomes a mark, and its other lines become empty.
 
 mod files;
 mod formats;
@@ -30,14 +30,14 @@ use invisible::VisibleText;
 pub use known::SecretSnapshot;
 pub use redactor::{RedactedLine, Redactor};
 
-/// How many times a text is searched: a secret may obscure another one.
+/// The most times that a text is searched. One secret may obscure another.
 const ROUNDS: usize = 8;
 
 /// The kind of a secret, in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SecretKind(&'static str);
 
-/// The beginning of what replaces a secret.
+/// The beginning of the mark that replaces a secret.
 pub const MARK: &str = "[withheld: ";
 
 impl SecretKind {
@@ -61,9 +61,9 @@ impl fmt::Display for SecretKind {
 /// A secret that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SecretFinding {
-    /// Its kind.
+    /// The kind of secret.
     pub kind: SecretKind,
-    /// The line on which it begins, from 1.
+    /// The line on which the secret begins, from 1.
     pub line: usize,
 }
 
@@ -72,13 +72,13 @@ pub struct SecretFinding {
 pub struct Redacted {
     /// The text, with as many lines as before.
     pub text: String,
-    /// The secrets that it contained, in the order of the text.
+    /// The secrets that the text contained, in order.
     pub findings: Vec<SecretFinding>,
 }
 
-/// Replaces the secrets in a text. `file` is the path (with `/`) of the file whose whole content it is; None
-/// for other texts, such as the output of a command. Redact first and cut afterwards: the beginning of a file
-/// may say what the rest is.
+/// Replaces the secrets in a text. `file` is the path (with `/`) of the file if the text is its whole content; None
+/// for other texts, such as the output of a command. Redact a text before you shorten it: the beginning of a file may
+/// show what the rest is.
 ///
 /// # Examples
 /// ```
@@ -91,20 +91,20 @@ pub fn redact(text: &str, file: Option<&str>) -> Redacted {
     redact_part(text, 0..text.len(), &TextContext { file, ..TextContext::default() })
 }
 
-/// The context of a text.
+/// What is known about a text.
 #[derive(Debug, Clone, Copy, Default)]
 struct TextContext<'a> {
-    /// The file whose whole content it is.
+    /// The path of the file, if the text is its whole content.
     file: Option<&'a str>,
     /// Values that are known to be secret.
     snapshot: Option<&'a SecretSnapshot>,
-    /// If the text is taken from a file that cannot be read as a whole: where it was cut.
+    /// Where the text was cut, if it comes from a file that cannot be read as a whole.
     isolated: Option<CutEnds>,
-    /// Whether other parts of that file looked like those of a private key.
+    /// Whether other parts of that file looked like parts of a private key.
     has_key: bool,
 }
 
-/// Replaces the secrets in a part of a text, which the rest of the text helps to recognise. A secret across the
+/// Replaces the secrets in a part of a text. The rest of the text helps to recognise them. A secret across the
 /// edge of the part is replaced as a whole. Lines are counted from the beginning of the part.
 fn redact_part(text: &str, mut part: Range<usize>, context: &TextContext) -> Redacted {
     let (mut text, mut findings) = (Cow::Borrowed(text), Vec::new());
@@ -122,9 +122,9 @@ fn redact_part(text: &str, mut part: Range<usize>, context: &TextContext) -> Red
 /// Which ends of a text were cut off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CutEnds {
-    /// Something preceded it.
+    /// Text before it is missing.
     pub beginning: bool,
-    /// Something followed it.
+    /// Text after it is missing.
     pub end: bool,
 }
 
@@ -133,12 +133,12 @@ pub struct CutEnds {
 struct SecretSpan {
     range: Range<usize>,
     kind: SecretKind,
-    /// Whether a mark takes its place; the further lines of a private key become empty.
+    /// Whether a mark replaces the span. The further lines of a private key become empty instead.
     is_announced: bool,
     certainty: Certainty,
 }
 
-/// How certain the kind of a secret is. Of spans that overlap, the most certain names the whole.
+/// How certain the kind of a secret is. If spans overlap, the most certain one determines the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Certainty {
     /// Known from the file that contains it.
@@ -155,7 +155,7 @@ impl SecretSpan {
         Self { range, kind, is_announced: true, certainty }
     }
 
-    /// The parts of one secret, of which the first is announced.
+    /// Makes spans of the parts of one secret. Only the first gets a mark.
     fn parts(
         ranges: impl IntoIterator<Item = Range<usize>>,
         kind: SecretKind,
@@ -202,7 +202,7 @@ fn merge(mut spans: Vec<SecretSpan>) -> Vec<SecretSpan> {
         };
         let is_within = span.range.end <= last.range.end;
         let is_around = span.range.start == last.range.start && !is_within;
-        // A further line of a key stays empty, whatever else is found in it.
+        // A further line of a key stays empty, even if another secret is found in it.
         last.is_announced = match span.certainty.cmp(&last.certainty) {
             Ordering::Greater if is_around || span.range == last.range => span.is_announced,
             Ordering::Less if is_within => last.is_announced,
@@ -216,7 +216,7 @@ fn merge(mut spans: Vec<SecretSpan>) -> Vec<SecretSpan> {
     merged
 }
 
-/// The text without these spans. Line feeds stay. Moves the part with its text, and adds what is found in it.
+/// Replaces these spans and keeps line feeds. Adjusts `part` to the new text, and adds the findings within it.
 fn replace(
     text: &str,
     spans: Vec<SecretSpan>,
@@ -232,7 +232,7 @@ fn replace(
         out.push_str(&text[at..range.start]);
         let start = out.len();
         if range.end > old.start && range.start < old.end {
-            // Of a private key that begins before the part, the first line inside says what it is.
+            // If a private key begins before the part, its first line inside the part gets the mark.
             is_announced |= std::mem::take(&mut is_continued);
             if is_announced {
                 let begin = range.start.max(old.start);
@@ -245,7 +245,7 @@ fn replace(
         }
         let lines = line_feeds_before(range.end) - line_feeds_before(range.start);
         out.extend(std::iter::repeat_n('\n', lines));
-        // The part grows by the rest of a secret across its edge.
+        // The part grows to include the rest of a secret across its edge.
         for (edge, old, inside) in
             [(&mut part.start, old.start, start), (&mut part.end, old.end, out.len())]
         {

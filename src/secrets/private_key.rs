@@ -1,8 +1,8 @@
-//! Private keys: PEM of any kind, OpenSSH, PGP, SSH2, `PuTTY`, and PEM in base64 as Kubernetes keeps it.
+//! Private keys: PEM of any kind, OpenSSH, PGP, SSH2, `PuTTY`, and PEM in base64 as in Kubernetes Secrets.
 //!
-//! Between the begin and end markers of a key, every run of base64 that is not a plain word is withheld, whatever surrounds
-//! it and however short it is. If a marker is missing, the lines next to the other one are withheld as far as they look like
-//! those of a key. Words that are also on the line of the first marker (`file.pem:`, `println!`) and line numbers stay.
+//! Between the begin and end markers of a key, every run of base64 that is not a plain word is withheld, however short
+//! it is. If one marker is missing, the lines next to the other are withheld as long as they look like lines of a key.
+//! Words that are also on the line of the first marker (`file.pem:`, `println!`) and line numbers stay.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,22 +17,22 @@ use super::{Certainty, SecretKind, SecretSpan};
 
 /// The part of `-----BEGIN` in base64 that does not depend on what follows.
 const ENCODED_BEGIN: &[u8] = b"LS0tLS1CRUdJTi";
-/// The fewest characters of a private key. One of Ed25519 (PKCS #8) has 64, and the smallest one on a curve (192 bits,
-/// without the name of the curve) has 44.
+/// The fewest characters of a private key. An Ed25519 key (PKCS #8) has 64, and the smallest elliptic-curve key
+/// (192 bits, without the name of the curve) has 44.
 const SHORTEST_KEY: usize = 40;
-/// The fewest characters of a cut-off key that are withheld. Fewer reveal too little.
+/// The fewest characters of a cut-off key that are withheld. Fewer characters reveal too little.
 const SHORTEST_REST: usize = 8;
 /// The longest private key, in bytes.
 const LONGEST_KEY: usize = 32 << 10;
-/// A text with this many more characters than could belong to a key is not a key.
+/// If this many more characters do not look like a key than do, the text is not a key.
 const MOST_OTHER: usize = 4 << 10;
-/// The shortest run that shows, among other text, that there is a key.
+/// The shortest random run that proves that other text contains a key.
 const SHORTEST_DRAWN: usize = 8;
-/// The most characters that look like words between the lines of half a key.
+/// The most word-like characters between the lines of a key with only one marker.
 const MOST_WORDS: usize = 32;
 /// The shortest line of a key, except for the last one.
 const FULL_LINE: usize = 16;
-/// How far around a marker the words that surround the lines of a key are searched, and the most of them that count.
+/// How many bytes around a marker are searched for the words that frame each line, and the most words that count.
 const FRAME: usize = 256;
 const FRAME_WORDS: usize = 32;
 /// The number of characters for which the entropy is computed.
@@ -48,7 +48,7 @@ pub(super) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
         let Some(all) = marker.get(0) else { continue };
         let begins = marker.name("begin").or(marker.name("lines")).is_some();
         let gap = Gap::new(text, begin, from..all.start(), !begins);
-        // After the end of one key and before the beginning of another there may be one whose lines are in reverse.
+        // Between the end of one key and the beginning of another there may be a key with its lines in reverse order.
         let is_reversed = begins && begin.is_none() && from > 0;
         withhold(if is_reversed { gap.reversed_runs() } else { gap.key_runs() });
         (begin, from) = (begins.then(|| all.start()), all.end());
@@ -68,41 +68,41 @@ pub(super) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     }
 }
 
-/// Finds what could be a part of a private key in a text without markers. There is no other evidence, so everything counts
-/// that looks random, and, if the file has a key (`has_key`), everything that is alone on its line and is not a word.
+/// Finds possible parts of a private key in a text without markers. There is no other evidence, so everything that
+/// looks random counts. If the file has a key (`has_key`), so does every run alone on its line that is not a word.
 pub(super) fn find_isolated(text: &str, has_key: bool, spans: &mut Vec<SecretSpan>) {
     let gap = Gap::new(text.as_bytes(), None, 0..text.len(), false);
     for line in gap.lines(0) {
         let is_alone = line.runs.len() == 1;
         for mut run in line.runs {
-            // A name before it does not belong to it.
+            // A name before the value (`name=`) does not belong to it.
             let name = text[run.clone()].trim_end_matches('=').rfind('=');
             run.start += name.map_or(0, |at| at + 1);
             let (piece, mix) = (&gap.text[run.clone()], Mix::of(&gap.text[run.clone()]));
             let is_long = piece.len() >= SHORTEST_DRAWN && is_random(piece);
             let is_mixed = mix.digits.min(mix.upper).min(mix.lower) > 0 || line.random > 0;
             if is_long || is_alone && (is_mixed || has_key && !is_plain_word(piece)) {
-                // If it also looks like another kind of secret, it is reported as that.
+                // If the run also looks like another kind of secret, it is reported as that kind.
                 spans.push(SecretSpan::new(run, SecretKind::PRIVATE_KEY, Certainty::File));
             }
         }
     }
 }
 
-/// The text between two markers, before the first, or after the last.
+/// The text between two markers, before the first marker, or after the last.
 struct Gap<'a> {
     text: &'a [u8],
     part: Range<usize>,
-    /// Whether the marker before it begins a key.
+    /// Whether the marker before the gap begins a key.
     is_begun: bool,
-    /// Whether the marker after it ends a key.
+    /// Whether the marker after the gap ends a key.
     is_ended: bool,
-    /// The words on the line of the marker, which also surround the lines of its key.
+    /// The words on the line of the marker. They may also surround each line of the key.
     frame: Vec<&'a [u8]>,
 }
 
 impl<'a> Gap<'a> {
-    /// `begin` is the start of the marker before it, if that begins a key.
+    /// `begin` is the start of the marker before the gap, if that marker begins a key.
     fn new(text: &'a [u8], begin: Option<usize>, part: Range<usize>, is_ended: bool) -> Self {
         let marker = begin.unwrap_or(part.end);
         let near = marker.saturating_sub(FRAME);
@@ -143,7 +143,7 @@ impl<'a> Gap<'a> {
         runs
     }
 
-    /// The runs of a key whose lines are in reverse order, if there is nothing else.
+    /// The runs of a key whose lines are in reverse order, if the gap contains nothing else.
     fn reversed_runs(&self) -> Vec<Range<usize>> {
         let is_other = memmem::find(&self.text[self.part.clone()], b"-----").is_some();
         let lines = if is_other { Vec::new() } else { self.lines(self.part.start) };
@@ -151,8 +151,8 @@ impl<'a> Gap<'a> {
         lines.into_iter().flat_map(|line| line.runs).filter(|_| is_key).collect()
     }
 
-    /// The lines from an offset on, without headers, until there is too much other text. The first and the last may be parts of
-    /// the lines with markers.
+    /// The lines from an offset on, without headers, until there is too much other text. The first and last line may
+    /// be parts of the lines with markers.
     fn lines(&self, from: usize) -> Vec<KeyLine> {
         let (mut lines, mut at, mut is_body) = (Vec::new(), from, !self.is_begun);
         let (mut all, mut random) = (0, 0);
@@ -169,7 +169,7 @@ impl<'a> Gap<'a> {
                 break;
             }
         }
-        // Consecutive lines of the same length belong together, whatever each one looks like.
+        // Consecutive lines of the same length belong together, even if one alone does not look like a key.
         let mut filled: Vec<&mut KeyLine> = lines.iter_mut().filter(|line| line.all > 0).collect();
         let is_alike = |one: &&mut KeyLine, next: &&mut KeyLine| {
             one.all == next.all && one.runs.len().max(next.runs.len()) == 1
@@ -183,7 +183,7 @@ impl<'a> Gap<'a> {
         lines
     }
 
-    /// Whether there is a key among other text. Repeated runs count once, since source code repeats names.
+    /// Whether other text contains a key. Repeated runs count once, since source code repeats names.
     fn contains_key(&self, lines: &[KeyLine]) -> bool {
         let runs = lines.iter().flat_map(|line| &line.runs).map(|run| &self.text[run.clone()]);
         let drawn = runs.filter(|run| run.len() >= SHORTEST_DRAWN && is_random(run));
@@ -205,8 +205,8 @@ impl<'a> Gap<'a> {
         runs.flat_map(|run| &self.text[run.clone()]).copied().take(SAMPLE).collect()
     }
 
-    /// The lines next to a marker that look like those of a key, if they are enough for a key or, if the other marker is
-    /// missing, for the rest of one.
+    /// The lines next to a marker that look like lines of a key. There must be enough for a whole key or, if the other
+    /// marker is missing, for the rest of a key.
     fn adjoining<'l>(
         &self,
         lines: impl Iterator<Item = &'l KeyLine>,
@@ -222,7 +222,7 @@ impl<'a> Gap<'a> {
             }
             let is_single = line.runs.len() == 1 && !is_plain_word(&text[line.runs[0].clone()]);
             let is_next = is_single && !is_beside && taken.len() < 2 && between.is_empty();
-            // The last line, the checksum of a PGP key after it, and a line that was cut off may be too short to judge.
+            // These may be too short to judge: the last line, the checksum of a PGP key after it, and a cut-off line.
             let is_short = line.runs.len() == 1 && line.all < FULL_LINE;
             let is_end = is_short && last.is_some() == is_downward
                 || is_single && last.is_some_and(|last| line.all <= last);
@@ -245,7 +245,7 @@ impl<'a> Gap<'a> {
             taken.push(line.runs.clone());
         }
         let body = self.sample(taken.iter().flatten());
-        // A key that the author abbreviated is not a key.
+        // A key that the author abbreviated with `...` is not a key.
         let end = taken.iter().flatten().map(|run| run.end).max().unwrap_or_default();
         let is_abbreviated = self.text[end..].starts_with(b"...");
         let is_rest = self.is_begun != self.is_ended && !is_abbreviated;
@@ -258,13 +258,13 @@ impl<'a> Gap<'a> {
 /// The parts of a line that could belong to a key.
 #[derive(Default)]
 struct KeyLine {
-    /// The runs of base64, except words that surround every line.
+    /// The runs of base64, except the words that surround every line.
     runs: Vec<Range<usize>>,
     /// The number of characters in the runs.
     all: usize,
     /// The number of characters in runs that look random.
     random: usize,
-    /// Whether another block begins or ends there, such as a certificate.
+    /// Whether the line contains a marker, such as that of a certificate.
     is_marker: bool,
 }
 
@@ -296,7 +296,7 @@ impl KeyLine {
     }
 }
 
-/// Whether a run of base64 is a word or a short number, which hardly belongs to a key.
+/// Whether a run of base64 is a word or a short number, and so probably not part of a key.
 fn is_plain_word(run: &[u8]) -> bool {
     let mix = Mix::of(run);
     mix.digits == run.len() && run.len() <= 4

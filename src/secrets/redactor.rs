@@ -10,27 +10,27 @@ use super::{
 use crate::settings::{Secrets, SecretsMode};
 use crate::text::{count, first_of, visible_line};
 
-/// How many findings are described. The others are counted.
+/// The most findings that are described. The others are counted.
 const MAX_DESCRIBED: usize = 20;
-/// How many lines of a finding are named.
+/// The most line numbers that are listed for a finding.
 const MAX_LINES: usize = 5;
 
-/// Redacts the texts of an outbox by the settings, and remembers what it found.
+/// Redacts the texts of an outbox according to the settings, and records the secrets that it found.
 #[derive(Debug, Clone)]
 pub struct Redactor {
     settings: Secrets,
     snapshot: SecretSnapshot,
     found: Vec<(FindingPlace, SecretKind, Vec<usize>)>,
-    /// Files whose stray lines look like those of a private key.
+    /// Files with lines that look like those of a private key.
     with_keys: BTreeSet<String>,
 }
 
-/// A line that must not be shown as it is. Neither text has a line end.
+/// A line that contains a secret. Neither text has a line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedactedLine {
     /// The line in the file.
     pub text: String,
-    /// The line as it may be shown.
+    /// The line with the secret replaced.
     pub shown: String,
     kind: SecretKind,
 }
@@ -41,7 +41,7 @@ enum FindingPlace {
     File(String),
     Output(String),
     Name(String),
-    /// The person's own words.
+    /// Text that the person wrote.
     Words(&'static str),
 }
 
@@ -51,7 +51,7 @@ impl Redactor {
         Self::with_secrets_of(settings, [])
     }
 
-    /// A redactor that also finds the values in these files (each a path with `/`, and its whole text), except for
+    /// A redactor that also finds the secrets in these files (each a path with `/`, and its whole text), except for
     /// allowed files.
     pub fn with_secrets_of<'a>(
         settings: &Secrets,
@@ -62,11 +62,11 @@ impl Redactor {
         Self { settings, snapshot, found: Vec::new(), with_keys: BTreeSet::new() }
     }
 
-    /// The whole content of a file (a relative path with `/`), as it may be shown. It has as many lines as before;
-    /// cut it afterwards.
+    /// Redacts the whole content of a file (a relative path with `/`). The result has as many lines as the file, so
+    /// shorten it afterwards.
     pub fn contents<'a>(&mut self, path: &str, text: &'a str) -> Cow<'a, str> {
         let Some(mut redacted) = self.redact_file(path, text) else { return Cow::Borrowed(text) };
-        // Nothing can be found in bytes such as those of a key in DER.
+        // Binary content, such as a key in DER, cannot be searched.
         let is_binary = text.contains(['\0', '\u{fffd}']);
         if is_binary && redacted.findings.is_empty() && is_secret_file(path) {
             let kind = SecretKind::SECRET_FILE;
@@ -76,9 +76,9 @@ impl Redactor {
         self.keep(&FindingPlace::File(path.to_owned()), redacted, text)
     }
 
-    /// Lines of a file that cannot be read as a whole, from line `first` on. What could be a part of a private key
-    /// or token is withheld as well, and more of it once the file is known to have a key. `path` is None for an
-    /// unknown file.
+    /// Redacts lines of a file that cannot be read as a whole, from line `first` on. Possible parts of a private key or
+    /// token are withheld as well, and more of them once the file is known to have a key. `path` is None for an unknown
+    /// file.
     pub fn isolated_lines<'a>(
         &mut self,
         path: Option<&str>,
@@ -108,7 +108,7 @@ impl Redactor {
         (!self.settings.allows(path)).then(|| self.redact(text, Some(path)))
     }
 
-    /// The lines `first` to `last` (from 1, both included) of a redacted file. Only what is found in them counts.
+    /// The lines `first` to `last` (from 1, inclusive) of a redacted file. Only findings in these lines are recorded.
     pub fn part(&mut self, path: &str, whole: &Redacted, first: usize, last: usize) -> String {
         let is_within = |finding: &&SecretFinding| (first..=last).contains(&finding.line);
         self.note(&FindingPlace::File(path.to_owned()), whole.findings.iter().filter(is_within));
@@ -116,7 +116,7 @@ impl Redactor {
         lines.take((last + 1).saturating_sub(first)).collect()
     }
 
-    /// The lines of a redacted file that differ from the file, by number.
+    /// The lines of a file that redaction changed, by line number.
     pub fn changed(text: &str, whole: &Redacted) -> BTreeMap<usize, RedactedLine> {
         let lines = (1..).zip(text.lines().zip(whole.text.lines()));
         let changed = lines.filter(|(_, (text, shown))| text != shown);
@@ -129,16 +129,16 @@ impl Redactor {
         kinds.collect()
     }
 
-    /// Records that such a line is shown, and returns whether it must be redacted.
+    /// Records that this line is shown, and returns whether it must be redacted.
     pub fn note_changed_line(&mut self, path: &str, number: usize, changed: &RedactedLine) -> bool {
         let finding = SecretFinding { kind: changed.kind, line: number };
         self.note(&FindingPlace::File(path.to_owned()), &[finding]);
         self.withholds()
     }
 
-    /// Redacts a listing of files: a name on each line, optionally followed by a remark in brackets.
+    /// Redacts a listing of files: one name per line, optionally followed by a remark in parentheses.
     pub fn listing<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
-        // Few listings contain anything.
+        // Few listings contain secrets.
         if self.redact(text, None).findings.is_empty() {
             return Cow::Borrowed(text);
         }
@@ -177,17 +177,17 @@ impl Redactor {
             return Cow::Borrowed(path);
         }
         let redacted = self.redact(path, None);
-        // The place must not name the secret.
+        // The report must not contain the secret.
         self.keep(&FindingPlace::Name(redacted.text.clone()), redacted, path)
     }
 
-    /// Records the secrets in the person's own words (`what` names them), which are shown unchanged.
+    /// Records the secrets in text that the person wrote (`what` names it). Such text is shown unchanged.
     pub fn words(&mut self, what: &'static str, text: &str) {
         let redacted = self.redact(text, None);
         self.note(&FindingPlace::Words(what), &redacted.findings);
     }
 
-    /// Whether secrets are withheld, and not only reported.
+    /// Whether secrets are withheld, or only reported.
     pub fn withholds(&self) -> bool {
         self.settings.mode == SecretsMode::Withhold
     }
@@ -225,7 +225,7 @@ impl Redactor {
         }
     }
 
-    /// A sentence for each place and kind, in the order in which they were found.
+    /// One sentence for each place and kind, in the order in which they were found.
     pub fn summaries(&self) -> Vec<String> {
         let described = self.found.iter().take(MAX_DESCRIBED);
         let mut told: Vec<String> =

@@ -1,4 +1,4 @@
-//! The tables in `data/`, each read once. They say what a secret looks like; the other modules apply them.
+//! The tables in `data/`, each read once. They define what a secret looks like; the other modules apply them.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -14,7 +14,7 @@ use super::SecretKind;
 pub(super) static FORMATS: LazyLock<Vec<Format>> =
     LazyLock::new(|| load::<FormatTable>(include_str!("data/formats.toml")).format);
 
-/// Finds out which of these formats a text mentions.
+/// Finds which of these formats a text mentions.
 pub(super) static MENTIONED: LazyLock<RegexSet> = LazyLock::new(|| {
     let mentions = FORMATS.iter().map(|format| match format.mentions.as_slice() {
         [] => r"[^\s\S]".to_owned(),
@@ -26,19 +26,19 @@ pub(super) static MENTIONED: LazyLock<RegexSet> = LazyLock::new(|| {
 /// The words in names that suggest a secret.
 pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| load(include_str!("data/names.toml")));
 
-/// A word of [`NAMES`]. Prefixes of other words come last: the first match counts.
+/// Matches any word of [`NAMES`]. Prefixes of other words come last, because the first match counts.
 pub(super) static NAME_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     let words = NAMES.words.iter().map(|(word, _)| word.replace('_', "[_. -]?"));
     let last = NAMES.last_words.iter().map(|(word, _)| word.clone());
     pattern(&format!("(?i){}", words.chain(last).collect::<Vec<_>>().join("|")))
 });
 
-/// The ways in which a value follows its name, each after a pattern whose group that matches is the value.
+/// The ways in which a value follows its name, each with a pattern. The group that matches is the value.
 pub(super) static ASSIGNMENTS: LazyLock<Vec<(Regex, Assignment)>> = LazyLock::new(|| {
     let AssignmentTable { parts, ways } = load(include_str!("data/assignments.toml"));
     let value = |way: &Assignment| {
         let mut after = format!(r"\A{}", way.after);
-        // Parts contain parts.
+        // Parts may contain other parts, so replace twice.
         for (name, part) in parts.iter().chain(&parts) {
             after = after.replace(&format!("{{{name}}}"), part);
         }
@@ -47,15 +47,15 @@ pub(super) static ASSIGNMENTS: LazyLock<Vec<(Regex, Assignment)>> = LazyLock::ne
     ways.into_iter().map(|way| (value(&way), way)).collect()
 });
 
-/// Finds out which of these patterns match: to try each by itself takes several times as long.
+/// Finds which of these patterns match. Trying each pattern on its own takes several times as long.
 pub(super) static ASSIGNMENT_SET: LazyLock<RegexSet> =
     LazyLock::new(|| set(ASSIGNMENTS.iter().map(|(value, _)| value.as_str())));
 
-/// What stands for a secret.
+/// Values, words and claims that stand for a secret, and are none.
 pub(super) static STAND_INS: LazyLock<StandIns> =
     LazyLock::new(|| load(include_str!("data/stand_ins.toml")));
 
-/// The forms of values, markers, escapes and names of files.
+/// Patterns for values, markers, escape sequences and file names.
 pub(super) static PATTERNS: LazyLock<Patterns> =
     LazyLock::new(|| load(include_str!("data/patterns.toml")));
 
@@ -89,7 +89,7 @@ impl<'de> Deserialize<'de> for BytePattern {
 }
 
 impl<'de> Deserialize<'de> for SecretKind {
-    /// Leaks the name: the tables are read once and stay.
+    /// Leaks the name. The tables are read only once and are never freed.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(String::leak(String::deserialize(deserializer)?)))
     }
@@ -111,18 +111,18 @@ pub(super) struct Format {
     #[serde(default)]
     pub(super) mentions: Vec<String>,
     regex: String,
-    /// Compiled when it is needed, since most are not.
+    /// Compiled on first use, since most formats are not needed.
     #[serde(skip)]
     compiled: OnceLock<Regex>,
-    /// The entropy of the part `drawn`, in bits per character; by default it depends on the length.
+    /// The least entropy of the part `drawn`, in bits per character; by default it depends on the length.
     pub(super) entropy: Option<f64>,
-    /// Whether a correct checksum of GitHub's is enough.
+    /// Whether a correct GitHub checksum is enough.
     #[serde(default)]
     pub(super) checksum: bool,
-    /// Whether words end in its prefix, so that it must begin where a word does.
+    /// Whether ordinary words end in the prefix, so that the token must begin at the start of a word.
     #[serde(default)]
     pub(super) ends_words: bool,
-    /// Whether it may follow any letter.
+    /// Whether the token may follow any character except a dot.
     #[serde(default)]
     pub(super) inside_words: bool,
 }
@@ -201,7 +201,7 @@ pub(super) struct Patterns {
     pub(super) source_file: BytePattern,
 }
 
-/// What must be true of a secret of a [`Format`].
+/// Which check a match of a [`Format`] must pass.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ValueCheck {

@@ -90,7 +90,7 @@ impl PageServer {
     /// Serves the page of a project until [`PageServer::stop`].
     ///
     /// # Errors
-    /// The address cannot be listened on, or there is no thread for it.
+    /// The address is not available, the spaces cannot be read, or no thread can be created.
     pub fn start(listen: SocketAddr, mut project: ServedProject) -> Result<Self> {
         let (listeners, address, host) = bind(listen)?;
         let token = random() + &random();

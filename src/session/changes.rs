@@ -6,48 +6,48 @@ use serde::{Deserialize, Serialize};
 use crate::blobs::BlobId;
 use crate::text::{count, first_of};
 
-/// How many changes are named one by one.
+/// The most changes that are listed individually.
 pub const NAMED: usize = 40;
-/// How many names one sentence contains.
+/// The most names in one sentence.
 const SHORT: usize = 6;
 
 /// A summary of what a turn changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TurnChanges {
-    /// The checkpoint records: one for each part of a turn that stopped to ask.
+    /// The checkpoint records. A turn that stops to ask has one for each part.
     pub records: Vec<BlobId>,
-    /// How many files and links were changed.
+    /// The number of changed files and links.
     pub files: usize,
-    /// The first of them.
+    /// The first changes, up to [`NAMED`].
     pub named: Vec<FileChange>,
-    /// How many of them commands changed.
+    /// How many of the files were changed by commands.
     pub by_commands: usize,
     /// Changes of folders without a changed file.
     pub folders: CountedNames,
     /// What cannot be undone, and why.
     pub unrestorable: CountedNames,
-    /// Changes of ignored files, as far as they are known.
+    /// Changes of ignored files, if known.
     pub ignored: Option<Ignored>,
-    /// The ignore rules for the rest of a turn that stopped to ask.
+    /// The ignore rules for the second part of a turn that stopped to ask.
     pub rules: Option<BlobId>,
     /// Why the changes are unknown and cannot be undone.
     pub not_kept: Option<String>,
-    /// What it restored, if it is an undo or a redo.
+    /// What the turn restored, if it is an undo or a redo.
     pub back: Option<Box<Reversal>>,
 }
 
-/// A number of things, the first of them named.
+/// A number of items, and the names of the first ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedNames {
-    /// How many there are.
+    /// The number of items.
     pub count: usize,
-    /// The first of them, a phrase each.
+    /// The first items, as a phrase each.
     pub named: Vec<String>,
 }
 
 impl CountedNames {
-    /// Adds one.
+    /// Adds an item.
     pub fn add(&mut self, phrase: impl FnOnce() -> String) {
         self.count += 1;
         if self.named.len() < NAMED {
@@ -55,7 +55,7 @@ impl CountedNames {
         }
     }
 
-    /// Adds others; a name in both counts once.
+    /// Adds the items of another list. An item named in both lists counts once.
     fn merge(&mut self, mut others: Self) {
         let named = others.named.len();
         others.named.retain(|name| !self.named.contains(name));
@@ -69,15 +69,15 @@ impl CountedNames {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Ignored {
-    /// How many files and whole folders.
+    /// The number of changed files and whole folders.
     pub places: usize,
-    /// The first of them, for people: lost ones first, build products last; folders end with a `/`.
+    /// The first of these, for display: lost files first, build products last. Folders end with a `/`.
     pub named: Vec<String>,
-    /// Whether all of them are build products such as `target/`, which nobody wants to undo.
+    /// Whether all of these are build products such as `target/`, which nobody wants to undo.
     pub only_products: bool,
-    /// What existed before and was, or may have been, deleted or overwritten, without build products.
+    /// Earlier files that were or may have been deleted or overwritten, without build products.
     pub lost: CountedNames,
-    /// How many build products were deleted. Each build makes new ones, so those are not counted.
+    /// The number of deleted build products. Changed ones are not counted, since every build changes them.
     pub products_lost: usize,
 }
 
@@ -101,7 +101,7 @@ impl Ignored {
         }
     }
 
-    /// Describes what is, or may be, lost: `deleted .env, x.log and 3 more (ignored)`, `2 ignored build products`.
+    /// Describes files that are or may be lost: `deleted .env, x.log and 3 more (ignored)`, `2 ignored build products`.
     pub fn describe_lost(&self) -> impl Iterator<Item = String> {
         let Self { lost, products_lost: products, .. } = self;
         let files = || format!("{} (ignored)", first_of(&lost.named, SHORT, lost.count));
@@ -109,7 +109,7 @@ impl Ignored {
         files.into_iter().chain((*products > 0).then(|| count(*products, "ignored build product")))
     }
 
-    /// Whether an undo should mention it; a build alone is not worth mentioning.
+    /// Whether an undo should mention these changes. Rebuilt build products alone do not matter.
     pub fn matters(&self) -> bool {
         !self.only_products || self.products_lost > 0
     }
@@ -124,13 +124,13 @@ impl Ignored {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileChange {
-    /// The file's path, for people.
+    /// The file's path, for display.
     pub path: String,
     /// Its earlier path, if it was moved.
     pub from: Option<String>,
     /// The kind of change.
     pub how: ChangeKind,
-    /// How many lines were added and removed, if known.
+    /// The numbers of added and removed lines, if known.
     pub lines: Option<(usize, usize)>,
     /// Whether a command changed it.
     #[serde(default)]
@@ -143,11 +143,11 @@ pub struct FileChange {
 pub enum ChangeKind {
     /// The file is new.
     New,
-    /// The contents, the type or the target of a link changed.
+    /// The contents, the type or a link's target changed.
     Changed,
     /// Only the permissions changed.
     Mode,
-    /// The file was moved, unchanged.
+    /// The file was moved without a change.
     Moved,
     /// The file is gone.
     Deleted,
@@ -185,7 +185,7 @@ impl FileChange {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reversal {
-    /// The turns that were undone or redone, by the outboxes that they answered.
+    /// The turns that were undone or redone, by the number of the outbox that each answered.
     pub turns: Vec<u32>,
     /// The undo that a redo reversed.
     pub redid: Option<u32>,

@@ -1,7 +1,7 @@
-//! How a session advances: replies, the person's words, and which of them a reply has read.
+//! How a session advances: replies, messages from the person, and which messages a reply has read.
 //!
-//! Words can be added to the newest outbox while it awaits a reply. Each addition changes the key in the first line of the
-//! reply. So the key shows which words the reply has read; the next outbox contains the others.
+//! The person can add messages to the newest outbox while it awaits a reply. Each added message changes the key, which
+//! the first line of a reply repeats. So the key shows which messages the reply has read; the next outbox has the rest.
 
 use super::{Pending, Session, TurnChanges};
 use crate::clock::Timestamp;
@@ -36,7 +36,7 @@ impl Session {
     }
 
     /// Advances to an outbox that reports an undo or a redo with the person's `reason`, or completes the session again
-    /// with the summary in `completes`. The next outbox repeats the words of the newest, which may not have been read.
+    /// with the summary in `completes`. The next outbox repeats the messages of the newest, which may be unread.
     pub fn record_undo(
         &mut self,
         changed: TurnChanges,
@@ -59,7 +59,7 @@ impl Session {
         self.next_outbox();
     }
 
-    /// Reopens a completed session with the person's words for the next outbox.
+    /// Reopens a completed session with a message for the next outbox.
     pub fn reopen(&mut self, text: &str, now: Timestamp) {
         self.is_complete = false;
         self.unanswered.clear();
@@ -76,41 +76,41 @@ impl Session {
         self.said.append(&mut self.to_say);
     }
 
-    /// Adds the person's words to the next outbox.
+    /// Adds a message from the person to the next outbox.
     pub fn say(&mut self, text: &str, now: Timestamp) {
         self.to_say.push(text.to_owned());
         self.updated_at = now;
     }
 
-    /// Adds the person's words to the newest outbox, which is already written.
+    /// Adds a message from the person to the newest outbox, which is already written.
     pub fn add(&mut self, text: &str) {
         self.said.push(text.to_owned());
         self.added += 1;
     }
 
-    /// The words that were in the newest outbox when it was written.
+    /// The messages that were in the newest outbox when it was written.
     pub fn words_written(&self) -> &[String] {
         &self.said[..self.said.len().saturating_sub(self.added)]
     }
 
-    /// The words that were added to the newest outbox afterwards.
+    /// The messages that were added to the newest outbox afterwards.
     pub fn words_added(&self) -> &[String] {
         &self.said[self.words_written().len()..]
     }
 
-    /// The words for the next outbox; those that the model may have read come first.
+    /// The messages for the next outbox. Those that the model may have read already come first.
     pub fn words_to_say(&self) -> impl Iterator<Item = &String> {
         self.to_repeat.iter().chain(&self.to_say)
     }
 
-    /// Whether the person has said something that the newest reply may not have read, so that the reply cannot complete the
-    /// session.
+    /// Whether there is a message from the person that the newest reply may not have read. Then the reply cannot
+    /// complete the session.
     pub fn has_unread_words(&self) -> bool {
         self.words_to_say().next().is_some()
     }
 
-    /// Prepares the words for the next outbox after a reply: those that the answered text did not contain, and again those
-    /// that it may not have contained. `answers` is the outbox that the reply answers.
+    /// Prepares the messages for the next outbox after a reply: those that the answered text did not contain, and again
+    /// those that it may not have contained. `answers` is the outbox that the reply answers.
     pub fn keep_unread_words(&mut self, answers: Option<&ReplyAddress>) {
         let answers = answers.filter(|it| it.session == self.id);
         self.read = Some(answers.map_or(self.sequence, |it| it.sequence));
@@ -129,12 +129,12 @@ impl Session {
         self.added = 0;
     }
 
-    /// The key of the newest outbox, eight hexadecimal digits, which only its readers can know.
+    /// The key of the newest outbox: eight hexadecimal digits that only readers of the outbox can know.
     pub fn key(&self) -> String {
         self.key_of(self.sequence, self.added)
     }
 
-    /// The key that an outbox had when `added` words had been added to it.
+    /// The key of an outbox after `added` messages were added to it.
     pub fn key_of(&self, sequence: u32, added: usize) -> String {
         let mut words = format!("{}\n{}\n{sequence}", self.secret, self.id);
         if added > 0 {
@@ -144,15 +144,15 @@ impl Session {
         blake3::Hash::from_bytes(key).to_hex()[..8].to_owned()
     }
 
-    /// How many words were added to the outbox of this number; None if it cannot be answered any more. It can if it is the
-    /// newest, or if no later reply could be read.
+    /// The number of messages added to this outbox; None if it can no longer be answered. It can be answered if it is
+    /// the newest, or if no later reply could be read.
     pub fn words_added_to(&self, sequence: u32) -> Option<usize> {
         let earlier = || self.unanswered.get(&sequence).copied();
         if sequence == self.sequence { Some(self.added) } else { earlier() }
     }
 
-    /// How many of the added words the outbox contained when it had this key; None if it never had the key, or cannot be
-    /// answered any more.
+    /// The number of added messages that the outbox contained when it had this key; None if it never had the key or can
+    /// no longer be answered.
     pub fn words_read(&self, sequence: u32, key: &str) -> Option<usize> {
         let is_it = |added: &usize| key.eq_ignore_ascii_case(&self.key_of(sequence, *added));
         (0..=self.words_added_to(sequence)?).rev().find(is_it)

@@ -1,8 +1,8 @@
 //! The versions of files that the model last saw, recorded from outcomes and outboxes, so that edits by line numbers apply
 //! to the intended lines. The number of files is limited.
 //!
-//! A file that was seen completely or in part counts as seen in that version. After a change, only the shown lines of the
-//! new version count as seen.
+//! A file that was shown completely or in part counts as seen in that version. After a change, only the lines shown of
+//! the new version count as seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use crate::protocol::{
     Detail, Excerpt, FileVersion, Operation, Outcome, RelPath, Step, StepContent,
 };
 
-/// How many files are remembered. The one that was seen longest ago is forgotten first.
+/// The most files that are remembered. The file that was seen longest ago is forgotten first.
 const MAX_FILES: usize = 256;
-/// How many ranges of a file are remembered: as many as a search shows lines. The oldest is forgotten first.
+/// The most line ranges per file: as many as a search shows lines. The oldest range is forgotten first.
 const MAX_RANGES: usize = 200;
 
 /// The first and the last line of a range, counted from 1.
@@ -29,10 +29,10 @@ pub struct FileVersions(BTreeMap<RelPath, LastSeen>);
 struct LastSeen {
     #[serde(flatten)]
     version: FileVersion,
-    /// The lines that count as seen; None for all.
+    /// The lines that count as seen; None for all lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lines: Option<LineRanges>,
-    /// Lines that were shown only in part, and do not count as seen.
+    /// Lines that were shown only in part. They do not count as seen.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     cut: BTreeSet<usize>,
     /// A logical time, to find the file that was seen longest ago.
@@ -45,7 +45,7 @@ impl FileVersions {
         self.0.is_empty()
     }
 
-    /// The version in which these lines, from the first to the last, were last seen; None if the file is unknown.
+    /// The version in which these lines (first to last) were last seen; None if the file is unknown.
     pub fn get(&self, path: &RelPath, lines: Range) -> Option<FileVersion> {
         let last = self.0.get(path)?;
         let is_seen = last.lines.as_ref().is_none_or(|seen| seen.contain(lines));
@@ -72,12 +72,12 @@ impl FileVersions {
         self.insert(path.clone(), last);
     }
 
-    /// Records that only a part of this line was shown, in the version that was seen last.
+    /// Records that only a part of this line was shown, in the last seen version.
     pub fn record_cut(&mut self, path: &RelPath, line: usize) {
         self.0.get_mut(path).into_iter().for_each(|last| last.cut.extend([line]));
     }
 
-    /// Records single lines, as a search shows them. They do not displace another file.
+    /// Records single lines, as a search shows them. If the table is full, this adds no file.
     pub fn record_search(&mut self, path: &RelPath, now: FileVersion, lines: &[(usize, usize)]) {
         if self.0.len() < MAX_FILES || self.0.contains_key(path) {
             self.record_lines(path, now, lines);
@@ -99,7 +99,7 @@ impl FileVersions {
         }
     }
 
-    /// Forgets recorded lines of a newer version, since they were not shown after all.
+    /// Forgets the recorded lines of a file, since they were not shown after all.
     pub fn forget_newer(&mut self, path: &RelPath) {
         if let Some(lines) = self.0.get_mut(path).and_then(|last| last.lines.as_mut()) {
             lines.0.clear();
@@ -112,7 +112,7 @@ impl FileVersions {
         shown.for_each(|(path, _)| self.forget_newer(path));
     }
 
-    /// Marks files that may have changed: an edit needs them shown again. Newly marked files do not displace others.
+    /// Marks files that may have changed. The model must see them again before it edits them. Marks displace no file.
     pub fn mark_outdated(&mut self, paths: impl Iterator<Item = RelPath>) {
         let (known, unknown): (Vec<_>, Vec<_>) = paths.partition(|path| self.0.contains_key(path));
         let room = MAX_FILES - self.0.len().min(MAX_FILES);
@@ -149,8 +149,8 @@ impl FileVersions {
         }
     }
 
-    /// Applies an edit. If it changed the version that was seen, the same lines of the new version count as seen. Otherwise
-    /// the file had changed, and only the lines that are shown with the edit count.
+    /// Applies an edit. If it changed the version that the model saw, the same lines of the new version count as seen.
+    /// Otherwise the file had changed before, and only the lines shown with the edit count.
     fn edit(&mut self, path: &RelPath, detail: &Detail) {
         let Some(revision) = detail.revision() else { return drop(self.0.remove(path)) };
         let (at, after) = (self.next_time(), revision.after.clone());
@@ -159,18 +159,18 @@ impl FileVersions {
             return;
         }
         (last.version, last.at) = (after, at);
-        // The new numbers of later lines count as seen.
+        // Later lines count as seen under their new numbers.
         last.cut.retain(|cut| revision.excerpt.lines.first().is_some_and(|(first, _)| cut < first));
         let Some(seen) = &mut last.lines else { return };
         match (detail, revision.excerpt.lines.first()) {
             (Detail::Edited { lines, inserted, .. }, _) => seen.replace(*lines, *inserted),
-            // The lines above the first changed place are unchanged, if all places are shown.
+            // If all changed places are shown, the lines above the first one are unchanged.
             (_, Some((first, _))) if revision.excerpt.more == 0 => seen.truncate(*first),
             _ => seen.0.clear(),
         }
     }
 
-    /// Records that the excerpt of an outcome is shown. The rest of a shortened line stays unknown.
+    /// Records that the excerpt of an outcome is shown. A shortened line does not count as seen.
     pub fn record_excerpt(&mut self, outcome: &Outcome) {
         let detail = &outcome.detail;
         if let (Some(excerpt), Some((path, now))) = (detail.excerpt(), detail.shown_of()) {
@@ -181,7 +181,7 @@ impl FileVersions {
     }
 }
 
-/// Ranges of lines of one file, the newest last. No two of them touch.
+/// Ranges of lines of one file, newest last. Ranges neither overlap nor touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct LineRanges(Vec<Range>);
@@ -214,13 +214,13 @@ impl LineRanges {
         }
     }
 
-    /// Removes this line and all after it.
+    /// Removes this line and all lines after it.
     fn truncate(&mut self, line: usize) {
         self.0.retain(|(begin, _)| *begin < line);
         self.0.iter_mut().for_each(|(_, end)| *end = (*end).min(line.saturating_sub(1)));
     }
 
-    /// Replaces these lines by `inserted` new ones. Later lines move. A range with some old lines contains the new ones.
+    /// Replaces these lines by `inserted` new ones and moves later lines. A range with old lines includes the new ones.
     fn replace(&mut self, (first, last): Range, inserted: usize) {
         let moved = |line: usize| line.saturating_add(inserted).saturating_sub(last + 1 - first);
         let after = |(begin, end): Range| match (begin, end) {

@@ -8,12 +8,12 @@
 //! ```
 //!
 //! `checksum` is 16 hexadecimal digits over the record's offset in the file and the rest of the record. `synced` is the
-//! offset up to which the file was known to be on disk when the record was written. `payload` is one line of the
-//! caller's. After the last record the file contains zeros, which are written ahead, so that a full disk is noticed
-//! before a turn and not within it.
+//! offset up to which the file was known to be on disk when the record was written. `payload` is one line of text from
+//! the caller. After the last record the file contains zeros. They are written in advance, so that a full disk is
+//! noticed before a turn, not during it.
 //!
-//! After a power loss, some of the sectors that were not yet synced contain zeros. So a bad record is a torn end, which
-//! is cut off, if it contains zeros and no later record says that it was on disk. Any other bad record is damage, and the
+//! After a power loss, unsynced sectors may contain zeros. A bad record counts as a torn end, which is cut off, if
+//! it looks like an unsynced write and no later record shows that it was on disk. Any other bad record is damage: the
 //! journal is not used.
 
 use std::fs::File;
@@ -23,12 +23,12 @@ use std::path::{Path, PathBuf};
 use crate::atomic;
 use crate::error::{Error, Result};
 
-/// How much room is reserved at a time, in bytes.
+/// How many bytes are reserved at a time.
 const ROOM: u64 = 256 << 10;
 /// The smallest unit that a disk writes completely.
 const SECTOR: usize = 512;
 
-/// An open journal, of which this process is the only writer.
+/// An open journal. This process is its only writer.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
@@ -46,15 +46,15 @@ pub struct Journal {
 pub struct Records<'a> {
     /// The payloads, in order.
     pub payloads: Vec<&'a str>,
-    /// Where the last good record ends, in bytes.
+    /// The end of the last good record, as an offset in bytes.
     pub end: usize,
-    /// Whether a torn end follows it, which must be cut off.
+    /// Whether a torn end follows. It must be cut off.
     pub torn: bool,
 }
 
 impl Journal {
-    /// Opens or creates the journal at `path`, and returns its payloads. An existing file and its times do not change until
-    /// the first record is added, so a start that fails changes nothing.
+    /// Opens or creates the journal at `path`, and returns its payloads. An existing file and its times do not change
+    /// until the first record is added, so a failed start changes nothing.
     pub fn open(path: &Path) -> Result<(Self, Vec<String>)> {
         let fail = |e| Error::io("open the journal", path, e);
         let mut options = File::options();
@@ -73,7 +73,7 @@ impl Journal {
         Ok((journal, payloads))
     }
 
-    /// Adds a record, of one line. It is on disk after the next [`Journal::sync`].
+    /// Adds a record. The payload is one line. The record is on disk after the next [`Journal::sync`].
     pub fn append(&mut self, payload: &str) -> Result<()> {
         debug_assert!(!payload.contains(['\n', '\0']), "a payload is one line");
         let line = line(self.end, self.synced, payload);
@@ -94,12 +94,12 @@ impl Journal {
         Ok(())
     }
 
-    /// How long the journal is, in bytes.
+    /// The length of the records, in bytes.
     pub fn size(&self) -> u64 {
         self.end
     }
 
-    /// Removes all records, in one step.
+    /// Removes all records atomically.
     pub fn clear(&mut self) -> Result<()> {
         let room = vec![0; usize::try_from(ROOM).unwrap_or_default()];
         atomic::write_private(&self.path, &room)?;
@@ -110,8 +110,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Reserves room by writing zeros, so that a full disk is noticed before a record is written, and syncs need not write a
-    /// new file length. Cuts off a torn end.
+    /// Reserves room by writing zeros. So a full disk is noticed before a record is written, and a sync need not write
+    /// a new file length. Cuts off a torn end.
     fn make_room(&mut self, wanted: u64) -> Result<()> {
         if self.end + wanted <= self.room {
             return Ok(());
@@ -168,15 +168,15 @@ fn record(bytes: &[u8], offset: usize) -> Option<(&str, usize, usize)> {
     Some((payload, synced.parse().ok()?, offset + end + 1))
 }
 
-/// Whether the bytes from `offset` can be the remains of an unsynced write after a power loss: a beginning and then
-/// nothing, or complete sectors of zeros within it.
+/// Whether the bytes from `offset` may be an unsynced write after a power loss: a beginning followed by nothing
+/// but zeros, or whole sectors of zeros in between.
 fn looks_torn(bytes: &[u8], offset: usize) -> bool {
     let rest = &bytes[offset..];
     // A missing sector reads as zeros, so a line with an end and without zeros was written completely.
     if memchr::memchr2(b'\n', 0, rest).is_some_and(|end| rest[end] == b'\n') {
         return false;
     }
-    // Without zeros, the file itself may have been cut off.
+    // Without zeros, the file itself may have been truncated.
     let Some(zero) = memchr::memchr(0, rest) else { return true };
     let zeros = rest[zero..].iter().take_while(|b| **b == 0).count();
     let (begin, end) = (offset + zero, offset + zero + zeros);
@@ -186,7 +186,7 @@ fn looks_torn(bytes: &[u8], offset: usize) -> bool {
     to_the_end || sectors
 }
 
-/// Whether a valid later record says that the bytes from `offset` were on disk.
+/// Whether a valid later record shows that the bytes from `offset` were on disk.
 fn was_on_disk(bytes: &[u8], offset: usize) -> bool {
     let starts = memchr::memchr2_iter(b'\n', 0, &bytes[offset..]).map(|n| offset + n + 1);
     starts.filter_map(|start| record(bytes, start)).any(|(_, synced, _)| synced > offset)
@@ -197,8 +197,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A journal of `payloads`, each synced before the next where it is marked, and where each
-    /// record begins.
+    /// The bytes of a journal with these payloads, the offset of each record, and the synced length. A flag means that
+    /// the journal is synced after the record.
     fn written(payloads: &[(String, bool)]) -> (Vec<u8>, Vec<usize>, usize) {
         let (mut bytes, mut places, mut synced) = (Vec::new(), Vec::new(), 0);
         for (payload, sync) in payloads {
@@ -230,7 +230,7 @@ mod tests {
             prop_assert!(contents.payloads.iter().eq(payloads.iter().map(|(payload, _)| payload)));
         }
 
-        /// A crash leaves what was synced, and of the rest any sectors.
+        /// A crash keeps what was synced, and any sectors of the rest.
         #[test]
         fn a_torn_end_is_cut_off_and_what_was_synced_is_kept(
             payloads in payloads(),
@@ -261,7 +261,7 @@ mod tests {
             prop_assert_eq!(contents.payloads.len(), whole);
         }
 
-        /// A flipped bit in a record is never taken for what was written.
+        /// A record with a changed byte is never accepted.
         #[test]
         fn a_flipped_byte_is_damage(
             payloads in payloads(),
@@ -277,7 +277,7 @@ mod tests {
             let hit = places.iter().filter(|place| **place <= at).count() - 1;
             match read(&bytes) {
                 Err(offset) => prop_assert_eq!(offset, places[hit]),
-                // In the last record a byte that became zero, or its end that is gone, can look torn.
+                // In the last record, a byte that became zero or a missing line end can look torn.
                 Ok(contents) => {
                     prop_assert_eq!(contents.payloads.len(), hit);
                     prop_assert_eq!(hit, places.len() - 1);

@@ -1,4 +1,4 @@
-//! The log of a session: a line of JSON for each turn in `sessions/{id}.log`, derived from the journal.
+//! The log of a session, `sessions/{id}.log`: one line of JSON for each turn. It is derived from the journal.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -26,29 +26,29 @@ pub struct LogEntry {
     pub at: Timestamp,
     /// The file name of the reply.
     pub reply: String,
-    /// How many protocol commands the reply contained.
+    /// The number of protocol commands in the reply.
     pub commands: usize,
-    /// How many of them were neither messages nor `[DONE]`.
+    /// How many of the commands were neither messages nor `[DONE]`.
     #[serde(default)]
     pub operations: usize,
-    /// How many of these ran a shell command.
+    /// How many of the operations ran a shell command.
     #[serde(default)]
     pub ran: usize,
-    /// How many of the commands did not succeed.
+    /// How many of the commands failed.
     pub failed: usize,
-    /// How many of those were running when deaddrop was killed.
+    /// How many of the failed commands were running when deaddrop was killed.
     #[serde(default)]
     pub interrupted: usize,
     /// Whether the turn completed the session.
     pub is_complete: bool,
-    /// Whether the turn was continued after deaddrop had been killed.
+    /// Whether the turn was continued after deaddrop was killed.
     pub recovered: bool,
-    /// How many files and links it changed; None if unknown.
+    /// The number of files and links that the turn changed; None if unknown.
     pub changed: Option<usize>,
     /// The checkpoint records of these changes.
     #[serde(default)]
     pub records: Vec<BlobId>,
-    /// Changes of ignored files, as far as they are known.
+    /// Changes of ignored files, if known.
     pub ignored: Option<Ignored>,
     /// The turns that an undo reversed, by their sequence numbers.
     #[serde(default)]
@@ -60,8 +60,8 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
-    /// The entry of a turn; `session` is the session after it. None for a turn that waits for the person, and for a run,
-    /// which has no log.
+    /// The entry of a turn; `session` is the session after the turn. None if the turn waits for the person, or is a
+    /// run, which has no log.
     pub fn of(begin: &Begin, session: &Session, recovered: bool) -> Option<Self> {
         if session.pending.is_some() || session.run.is_some() {
             return None;
@@ -97,7 +97,7 @@ impl LogEntry {
         }
     }
 
-    /// Describes the turn's operations: `3 operations (1 command)`. An end that did not succeed can be one of them.
+    /// Describes the turn's operations: `3 operations (1 command)`. A failed `[DONE]` counts as an operation.
     pub fn work(&self) -> String {
         match (self.operations.max(self.failed), self.ran) {
             (0, _) => "no operation".to_owned(),
@@ -116,7 +116,7 @@ impl LogEntry {
     }
 }
 
-/// The changes of ignored files in these turns, as far as they are known.
+/// The changes of ignored files in these turns, if known.
 pub fn ignored(entries: &[LogEntry], turns: &[u32]) -> Option<Ignored> {
     let entries = entries.iter().filter(|entry| turns.contains(&entry.sequence));
     entries.filter_map(|entry| entry.ignored.clone()).reduce(Ignored::and)
@@ -141,9 +141,9 @@ pub fn undos(entries: &[LogEntry]) -> Vec<&LogEntry> {
     undos.filter(|undo| !redone.contains(&undo.sequence)).collect()
 }
 
-/// Appends a turn.
+/// Appends the entry of a turn.
 pub fn add(folder: &Path, id: &str, entry: LogEntry) -> Result<()> {
-    // A recovered turn's line may be there already, or torn.
+    // The line of a recovered turn may already exist, or be torn.
     if entry.recovered {
         return restore(folder, id, vec![entry]).map(drop);
     }
@@ -151,7 +151,7 @@ pub fn add(folder: &Path, id: &str, entry: LogEntry) -> Result<()> {
     let append = || -> io::Result<()> {
         let mut log =
             atomic::open_own(File::options().read(true).append(true).create(true), &path)?;
-        // This line must not be appended to a torn one.
+        // If the last line is torn, begin a new line.
         let mut last = [b'\n'];
         if log.seek(SeekFrom::End(-1)).is_ok() {
             log.read_exact(&mut last)?;
@@ -162,8 +162,8 @@ pub fn add(folder: &Path, id: &str, entry: LogEntry) -> Result<()> {
     append().map_err(|e| Error::io("write", &path, e))
 }
 
-/// Adds the turns that a log lacks, in order, and returns how many there were. If there were any, or the last line was
-/// torn, the complete log is on disk afterwards, without torn lines.
+/// Adds the turns that are missing from a log, and returns their number. If there were any, or the last line was
+/// torn, the log is rewritten: sorted by sequence number, without torn lines, and on disk.
 pub fn restore(folder: &Path, id: &str, mut turns: Vec<LogEntry>) -> Result<usize> {
     let text = read_text(folder, id)?;
     let mut entries = parse(&text);
@@ -178,7 +178,7 @@ pub fn restore(folder: &Path, id: &str, mut turns: Vec<LogEntry>) -> Result<usiz
     Ok(missing)
 }
 
-/// Syncs a log to disk, if there is one.
+/// Syncs a log to disk, if it exists.
 pub fn sync(folder: &Path, id: &str) -> Result<()> {
     let path = path(folder, id);
     match atomic::open_own(File::options().read(true), &path).and_then(|log| log.sync_all()) {
@@ -187,7 +187,7 @@ pub fn sync(folder: &Path, id: &str) -> Result<()> {
     }
 }
 
-/// The turns of a session, in order, without lines that a power loss tore.
+/// The turns of a session, in order. Skips lines that were torn by a power loss.
 pub fn read(folder: &Path, id: &str) -> Result<Vec<LogEntry>> {
     Ok(parse(&read_text(folder, id)?))
 }

@@ -4,14 +4,12 @@
 //! turn = Begin { Noted | Guard | Intent Result | Result } Commit End
 //! undo = Begin { Restoring } Restored Commit End
 //! ```
-//!
-//! A turn that stops to ask the person is two of these: the session in the first Commit contains the question, and the
-//! second Begin the decision. `State` occurs between turns, after the person changed a session. Only the last turn can be
-//! unfinished, since there is one writer.
-//!
+//! A turn that stops to ask the person consists of two such turns: the first Commit contains a session with the
+//! question, and the second Begin contains the decision. `State` occurs only between turns, after the person changed a
+//! session. Only the last turn can be unfinished, since the journal has one writer.
 //! `Noted` precedes the Intents that it protects, and `Guard` the Intent of the first command. The plan of
 //! an undo or a redo is on disk before its Begin, and every Restoring before the first change. A later
-//! Result of the same step replaces the earlier one.
+//! Result of the same step replaces an earlier one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,23 +29,23 @@ use crate::workspace::protected::Snapshot;
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the fields are named after their types")]
 pub enum JournalRecord {
-    /// A session as the person made or changed it.
+    /// A session that the person created or changed.
     State(Box<Session>),
-    /// A reply is claimed, and is executed from here on.
+    /// A reply was claimed, and its execution begins.
     Begin(Box<Begin>),
     /// A step is about to have this effect.
     Intent { step: usize, effect: Effect },
-    /// What was under protected names before the first command.
+    /// The files with protected names, before the first command.
     Guard(Box<Snapshot>),
-    /// What is stored of the places that are about to change.
+    /// What is stored about the places that are about to change.
     Noted(Box<CheckpointNote>),
-    /// A change of the undo plan is about to be made at this path.
+    /// The undo plan is about to change this path.
     Restoring { change: usize, path: String },
-    /// The undo plan was carried out, except for these paths, each with the reason.
+    /// The undo plan was carried out, except for these paths, each with a reason.
     Restored { left: Vec<(String, String)> },
     /// A step has this outcome.
     Result { step: usize, outcome: Box<Outcome> },
-    /// The turn is committed: everything after this can be repeated.
+    /// The turn is committed. Everything after this can be repeated safely.
     Commit(Box<Commit>),
     /// The turn is completed.
     End,
@@ -60,13 +58,13 @@ pub struct Begin {
     pub session: Session,
     /// The file name of the reply.
     pub name: String,
-    /// Its file name once claimed.
+    /// The file name after the reply was claimed.
     pub claim: String,
-    /// Identifies the file.
+    /// The identity of the file.
     pub file: FileId,
     /// The text of the file.
     pub text: String,
-    /// The steps, as they were parsed then. A turn that continues after a question has them in the session.
+    /// The steps, as parsed at that time. If the turn continues after a question, the session contains them instead.
     pub steps: Vec<Step>,
     /// The policy of the turn.
     pub policy: Option<Policy>,
@@ -75,7 +73,7 @@ pub struct Begin {
     pub folder: Origin,
     /// The guest that executes the turn; None for this machine.
     pub guest: Option<String>,
-    /// The decision that continues the turn. Then the file and its text, if any, are those of the decision.
+    /// The decision that continues the turn. Then `file` and `text` are those of the decision's file, if it has one.
     #[serde(rename = "verdict")]
     pub decision: Option<ApprovalDecision>,
     /// Present if the turn is an undo or a redo.
@@ -93,15 +91,15 @@ pub struct Undoing {
     pub redid: Option<u32>,
     /// The person's reason.
     pub reason: Option<String>,
-    /// The summary of a complete session that this reopens.
+    /// The summary of the completed session that an undo reopens.
     pub reopened: Option<String>,
-    /// The summary of a session that this completes again.
+    /// The summary of the session that a redo completes again.
     pub completes: Option<String>,
     /// Changes of ignored files in these turns, which stay.
     pub ignored: Option<Ignored>,
 }
 
-/// The folder of a file that began a turn.
+/// Where the file that began a turn was found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Origin {
@@ -110,7 +108,7 @@ pub enum Origin {
     Inbox,
     /// The folder of approvals.
     Approvals,
-    /// There is no file.
+    /// No file began the turn.
     Nowhere,
 }
 
@@ -121,14 +119,14 @@ impl Begin {
         pending.map_or(&self.steps, |pending| &pending.steps)
     }
 
-    /// The outcomes from before the question, by step. Files to show are read again at the end.
+    /// The outcomes from before the question, by step. Requested files are left out: they are read again at the end.
     pub fn known(&self) -> BTreeMap<usize, Outcome> {
         let earlier = self.session.pending.iter().flat_map(|pending| &pending.outcomes);
         let is_final = |outcome: &Outcome| !matches!(outcome.detail, Detail::ReadLater { .. });
         earlier.cloned().enumerate().filter(|(_, outcome)| is_final(outcome)).collect()
     }
 
-    /// Whether it only records the decision about a run, which is resumed later.
+    /// Whether this only records the decision about a run, which is resumed later.
     pub fn is_decision_alone(&self) -> bool {
         self.session.run.is_some() && self.decision.is_some() && self.session.question().is_some()
     }
@@ -141,7 +139,7 @@ impl Begin {
 
 /// Identifies a file in the inbox, independently of its name.
 ///
-/// The device number is not part of it, since it may change when the machine starts.
+/// The device number is not included, since it may change when the machine restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FileId {
     /// The inode number.
@@ -159,7 +157,7 @@ pub struct Commit {
     pub session: Session,
     /// The next outbox; None if the session is complete or waits for the person.
     pub outbox: Option<PreparedOutbox>,
-    /// Whether the turn was continued after deaddrop had been killed.
+    /// Whether the turn was continued after deaddrop was killed.
     pub recovered: bool,
 }
 
@@ -172,12 +170,12 @@ impl Commit {
     }
 }
 
-/// An outbox that is written under a temporary name.
+/// An outbox that was written under a temporary name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreparedOutbox {
     /// The temporary name.
     pub temporary: String,
-    /// Identifies the content.
+    /// The digest of the content.
     pub digest: Digest,
 }
 
@@ -190,7 +188,7 @@ pub struct History {
     pub files: Vec<FileId>,
     /// The log entries of all finished turns, by session.
     pub logged: BTreeMap<String, Vec<LogEntry>>,
-    /// The turn that has no End.
+    /// The turn that has no End record.
     pub unfinished: Option<UnfinishedTurn>,
 }
 
@@ -201,9 +199,9 @@ pub struct UnfinishedTurn {
     pub begin: Begin,
     /// The intended effects, by step.
     pub intents: BTreeMap<usize, Effect>,
-    /// What was under protected names before the first command.
+    /// The files with protected names, before the first command.
     pub guard: Option<Snapshot>,
-    /// What is stored of the places that were about to change.
+    /// What is stored about the places that were about to change.
     pub noted: Vec<CheckpointNote>,
     /// The known outcomes, by step.
     pub results: BTreeMap<usize, Outcome>,
@@ -225,8 +223,8 @@ impl History {
         Ok(history)
     }
 
-    /// Adds a record; None if it violates the grammar, or if a session has no valid ID or secret, since file names are
-    /// derived from them.
+    /// Adds a record; None if it violates the grammar, or if a session has no valid ID or no secret, since file names
+    /// are derived from the ID, and keys from the secret.
     fn add(&mut self, record: JournalRecord) -> Option<()> {
         match (record, &mut self.unfinished) {
             (JournalRecord::State(session), None) if session.is_valid() => {
@@ -255,7 +253,7 @@ impl History {
             (JournalRecord::Result { step, outcome }, Some(turn)) => {
                 turn.results.insert(step, super::state::upgrade(*outcome));
             }
-            // Recovery examines the places themselves.
+            // Recovery examines these paths itself.
             (JournalRecord::Restoring { .. } | JournalRecord::Restored { .. }, Some(turn))
                 if turn.begin.undoing.is_some() => {}
             _ => return None,

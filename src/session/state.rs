@@ -1,4 +1,4 @@
-//! The state of a session, as its file contains it.
+//! The state of a session, as stored in its file.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ use crate::workspace::Contents;
 
 /// The state of a task and its conversation (tag protocol, "Session Management").
 ///
-/// Fields that files of earlier versions lack have their default values.
+/// A field that is missing in a file of an earlier version has its default value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Session {
     /// Eight hexadecimal digits.
     #[serde(rename = "sessionId", alias = "id")]
     pub id: String,
-    /// The person's task, of one or more lines.
+    /// The person's task, one or more lines.
     pub task: String,
     /// The number of the newest outbox, from 1.
     #[serde(rename = "sequenceNumber", alias = "sequence")]
@@ -34,29 +34,29 @@ pub struct Session {
     pub is_complete: bool,
     /// When the session began.
     pub created_at: Timestamp,
-    /// When it last advanced.
+    /// When the session last advanced.
     pub updated_at: Timestamp,
     /// The results of the newest reply.
     #[serde(serialize_with = "write_results", deserialize_with = "read_results")]
     pub last_results: Vec<Outcome>,
-    /// The person's words in the newest outbox.
+    /// The messages from the person in the newest outbox.
     pub said: Vec<String>,
-    /// How many of these, from the first, an earlier outbox contained, too.
+    /// How many of these messages, from the first, were also in an earlier outbox.
     pub said_before: usize,
-    /// How many of these, from the last, were added to the outbox after it was written.
+    /// How many of these messages, from the last, were added after the outbox was written.
     pub added: usize,
-    /// Earlier outboxes that may still be answered, since no later reply could be read: how many words were added to each,
-    /// by the outbox's number.
+    /// Earlier outboxes that may still be answered, since no later reply could be read: the outbox's number, and how
+    /// many messages were added to it.
     pub unanswered: BTreeMap<u32, usize>,
-    /// The outbox that the newest reply answers, if the newest outbox follows that reply: the model has read it.
+    /// The outbox that the newest reply answers, if the newest outbox follows that reply. The model has read it.
     pub read: Option<u32>,
-    /// Words that the model may not have read yet, so that the next outbox repeats them.
+    /// Messages that the model may not have read yet. The next outbox repeats them.
     pub to_repeat: Vec<String>,
-    /// The person's new words for the next outbox.
+    /// New messages from the person for the next outbox.
     pub to_say: Vec<String>,
     /// The model's summary, once the session is complete.
     pub summary: Option<String>,
-    /// Identifies the text of the newest reply, to recognise it when it comes twice.
+    /// The digest of the newest reply's text, to recognise a duplicate.
     pub last_reply: Option<Digest>,
     /// The tools of this machine, such as `python3 3.11.7`.
     pub tools: Vec<String>,
@@ -68,28 +68,28 @@ pub struct Session {
     pub offer: Option<FilePatterns>,
     /// The dialect of outboxes and replies.
     pub dialect: Dialect,
-    /// The name of the policy.
+    /// The name of the policy of this session.
     #[serde(default = "default_policy")]
     pub policy: String,
     /// The name of the workspace (see `Config::workspace_name`); None in a guest.
     pub workspace: Option<String>,
     /// Present if this is a run of a single message, which has no outboxes.
     pub run: Option<Run>,
-    /// The IDs of all questions; none is used twice.
+    /// The IDs of all questions. No ID is used twice.
     pub asked: Vec<String>,
     /// The versions of files that the model last saw.
     pub seen: FileVersions,
     /// The turn that waits for the person to approve an operation.
     pub pending: Option<Box<Pending>>,
-    /// The changes of the newest turn, or of its part up to a question, in the workspace.
+    /// The workspace changes of the newest turn, or of its part up to a question.
     pub changed: Option<Box<TurnChanges>>,
     /// Secret files as they were before a turn changed them.
     pub held: Vec<SecretFile>,
-    /// Sentences about secrets that the newest outbox withholds, or shows nevertheless.
+    /// Sentences about secrets that the newest outbox withholds or shows.
     pub withheld: Vec<String>,
     /// The approximate size of the newest outbox in tokens, if known.
     pub tokens: Option<usize>,
-    /// The key that boundaries and reply keys are derived from; never shown.
+    /// The key from which boundaries and reply keys are derived. It is never shown.
     pub secret: String,
 }
 
@@ -107,14 +107,14 @@ pub struct FilePatterns {
 /// One message that is executed without a conversation (agent-spaces-protocol, "Events Message").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// The policy that it began with, and keeps.
+    /// The policy with which the run began. It does not change.
     pub policy: Policy,
-    /// How many of its outcomes were reported before it was resumed.
+    /// How many of the outcomes were reported before the run was resumed.
     pub told: usize,
     /// The request, if it came over the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RunRequest>,
-    /// The questions that were decided, in their order.
+    /// The decided questions, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decided: Vec<DecidedQuestion>,
 }
@@ -124,11 +124,11 @@ pub struct Run {
 pub struct RunRequest {
     /// The run's space.
     pub space: String,
-    /// Identifies the idempotency key and its owner, if there was one.
+    /// A digest of the idempotency key and its owner, if the request has a key.
     pub key: Option<Digest>,
-    /// Identifies the body and its sender.
+    /// A digest of the body and its sender.
     pub body: Digest,
-    /// Whether it only changes one file, so that its result is not requested again later.
+    /// Whether the request only changes one file, so that nobody requests its result again.
     pub is_passing: bool,
 }
 
@@ -148,7 +148,7 @@ pub struct DecidedQuestion {
 pub struct Pending {
     /// The file name of the reply.
     pub reply: String,
-    /// Identifies the text of the reply.
+    /// The digest of the reply's text.
     pub text: Digest,
     /// All steps of the turn.
     pub steps: Vec<Step>,
@@ -159,7 +159,7 @@ pub struct Pending {
     pub question: Question,
     /// The guest that executes the turn; None for this machine.
     pub guest: Option<String>,
-    /// The person's decision, until somebody continues the turn.
+    /// The person's decision, until the turn is continued.
     pub decision: Option<ApprovalDecision>,
 }
 
@@ -168,13 +168,13 @@ pub struct Pending {
 pub struct Question {
     /// The step in question, counted from 0; None for the reply as a whole.
     pub step: Option<usize>,
-    /// The question's ID: the operation's own, or a generated one.
+    /// The question's ID: that of the operation, or a generated one.
     pub id: String,
     /// The operation's kind.
     pub kind: Kind,
     /// Why the person is asked, and what an approval permits.
     pub ask: Ask,
-    /// Identifies the operation and the state of what it would change; an approval is valid only for these.
+    /// A digest of the operation and of the state that it would change. An approval is valid only for these.
     pub digest: Digest,
     /// When the question was asked.
     pub at: Timestamp,
@@ -187,14 +187,14 @@ pub struct ApprovalDecision {
     pub question: Question,
     /// Whether the operation may be executed.
     pub approved: bool,
-    /// Whether it also decides later questions: an approval those about this command, a denial those of this reply.
+    /// Whether it also covers later questions: an approval, those about this command; a denial, those of this reply.
     #[serde(default)]
     pub further: bool,
-    /// The reason, in the person's words.
+    /// The person's reason.
     pub reason: Option<String>,
 }
 
-/// A secret file as it was before a turn, so that its values stay secret in the output of commands.
+/// A secret file as it was before a turn. Its values are also withheld from the output of commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretFile {
     /// The file's path.
@@ -204,13 +204,13 @@ pub struct SecretFile {
 }
 
 impl SecretFile {
-    /// The snapshot of a completely read file.
+    /// A snapshot of a completely read file.
     pub fn of(file: &Contents) -> Self {
         let text = String::from_utf8_lossy(&file.bytes).into_owned();
         Self { path: file.path.clone(), text }
     }
 
-    /// The snapshot in the form of a read file.
+    /// The snapshot as a file that was read.
     pub fn contents(&self) -> Contents {
         let (bytes, size) = (self.text.clone().into_bytes(), self.text.len() as u64);
         Contents { path: self.path.clone(), bytes, size, lines: None }
@@ -218,7 +218,7 @@ impl SecretFile {
 }
 
 impl Session {
-    /// A new session, at its first outbox.
+    /// A new session with its first outbox.
     pub fn new(id: String, task: &str, tools: Vec<String>, now: Timestamp) -> Self {
         Self {
             id,
@@ -233,7 +233,7 @@ impl Session {
         }
     }
 
-    /// Whether a stored session has a valid ID and a secret: file names and keys are derived from them.
+    /// Whether a stored session has a valid ID and a secret. File names and keys are derived from them.
     pub(super) fn is_valid(&self) -> bool {
         is_id(&self.id) && !self.secret.is_empty()
     }
@@ -249,7 +249,7 @@ impl Session {
         Some(&pending.question)
     }
 
-    /// Whether it is a completed run whose result is not requested again.
+    /// Whether this is a completed run whose result nobody requests again.
     pub fn is_past(&self) -> bool {
         let request = self.run.as_ref().and_then(|run| run.request.as_ref());
         self.is_complete && request.is_some_and(|request| request.is_passing)
@@ -272,7 +272,7 @@ impl Session {
         })
     }
 
-    /// The stem of the session's file names: its ID, for a run with the prefix `run_`.
+    /// The stem of the session's file names: its ID, or `run_{id}` for a run.
     pub fn stem(&self) -> String {
         if self.run.is_some() { run_stem(&self.id) } else { self.id.clone() }
     }
@@ -282,8 +282,8 @@ impl Session {
         super::outbox_name(&self.id, self.sequence)
     }
 
-    /// The name of the file with the newest results as complete events. If the turn waits or was the last, it is named after
-    /// the outbox that would have followed.
+    /// The name of the file that contains the newest results as complete events. If the turn waits or was the last one,
+    /// the name contains the number of the outbox that would have followed.
     pub fn events_name(&self) -> String {
         if self.run.is_some() {
             return format!("{}.events.json", self.stem());
@@ -292,7 +292,7 @@ impl Session {
         format!("{}_seq{:04}.events.json", self.id, self.answered() + 1 + u32::from(waits))
     }
 
-    /// The number of the outbox that the newest results answer; 0 if there are none yet.
+    /// The number of the outbox that the newest results answer; 0 if there are no results yet.
     pub fn answered(&self) -> u32 {
         if self.is_complete { self.sequence } else { self.sequence.saturating_sub(1) }
     }
@@ -302,7 +302,7 @@ fn default_policy() -> String {
     SESSION_POLICY.to_owned()
 }
 
-/// A result with the fields that the tag protocol's "Session Management" shows.
+/// A result with the fields from the tag protocol, "Session Management".
 #[derive(Serialize)]
 struct WrittenResult<'a> {
     command: &'a str,

@@ -1,4 +1,4 @@
-//! Sessions on disk: a readable JSON file each, `sessions/{id}.json`, written atomically.
+//! Sessions on disk. Each is a readable JSON file, `sessions/{id}.json`, written atomically.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -20,7 +20,7 @@ pub struct SessionStore {
 }
 
 impl SessionStore {
-    /// Sessions in `folder`, which need not exist yet.
+    /// A store for the sessions in `folder`, which need not exist yet.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
@@ -42,7 +42,7 @@ impl SessionStore {
         }
     }
 
-    /// Whether no session and no run has this ID.
+    /// Whether no session or run has this ID.
     pub fn is_free(&self, id: &str) -> bool {
         !self.path(id).exists() && !self.path(&run_stem(id)).exists()
     }
@@ -52,22 +52,22 @@ impl SessionStore {
         atomic::write_private(&self.path(&session.stem()), &write(session))
     }
 
-    /// Writes a session without a sync, since the journal contains it, too.
+    /// Writes a session without a sync, since the journal also contains it.
     pub fn save_soon(&self, session: &Session) -> Result<()> {
         atomic::write_soon(&self.path(&session.stem()), &write(session))
     }
 
-    /// The IDs of all sessions, in no order.
+    /// The IDs of all sessions, unsorted.
     pub fn ids(&self) -> Result<Vec<String>> {
         Ok(self.stems()?.into_iter().filter(|stem| is_id(stem)).collect())
     }
 
-    /// The stems of all runs, in no order.
+    /// The stems of all runs, unsorted.
     pub fn runs(&self) -> Result<Vec<String>> {
         Ok(self.stems()?.into_iter().filter(|stem| !is_id(stem)).collect())
     }
 
-    /// All sessions and runs that wait for an approval, the longest waiting first.
+    /// All sessions and runs that wait for an approval. The one that has waited longest comes first.
     pub fn pending(&self) -> Result<Vec<Session>> {
         let stems = self.stems()?.into_iter();
         let mut sessions: Vec<Session> =
@@ -92,7 +92,7 @@ impl SessionStore {
         self.folder.join(format!("{stem}.cancelled"))
     }
 
-    /// Removes the file of a session or a run.
+    /// Removes the files of a session or a run.
     pub fn remove(&self, stem: &str) -> Result<()> {
         let _ = fs::remove_file(self.cancellation(stem));
         let path = self.path(stem);
@@ -121,7 +121,7 @@ impl SessionStore {
     pub fn list(&self) -> Result<(Vec<Session>, Vec<Error>)> {
         let (mut found, mut damaged) = (Vec::new(), Vec::new());
         for id in self.ids()? {
-            // The time of the file is more precise than the session's whole seconds.
+            // The file's time is more precise than the session's whole seconds.
             let written = fs::metadata(self.path(&id)).and_then(|found| found.modified()).ok();
             match self.load(&id) {
                 Ok(session) => found.push((written, session)),
@@ -134,7 +134,7 @@ impl SessionStore {
         Ok((found.into_iter().map(|(_, session)| session).collect(), damaged))
     }
 
-    /// The session with this ID, which must be open; without an ID, the only open session.
+    /// The open session with this ID; without an ID, the only open session.
     pub fn choose(&self, id: Option<&str>) -> Result<Session> {
         if let Some(id) = id {
             let session = self.load(id)?;
@@ -157,7 +157,7 @@ impl SessionStore {
         }
     }
 
-    /// The open sessions, the newest first. Fails if there is none but a damaged file, which may be an open session.
+    /// The open sessions, newest first. Fails if there are none but a file is damaged, since it may be an open session.
     pub fn open_sessions(&self) -> Result<Vec<Session>> {
         let (mut sessions, damaged) = self.list()?;
         sessions.retain(|session| !session.is_complete);
@@ -172,8 +172,7 @@ impl SessionStore {
     }
 }
 
-/// The content of a session's file: the session, and the paths that the tag protocol's "Session
-/// Management" names.
+/// The content of a session's file: the session, and the paths required by the tag protocol, "Session Management".
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SessionFile<'a> {

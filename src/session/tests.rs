@@ -1,4 +1,4 @@
-//! Files of the version before the typed outcome of a `[DONE]` without effect are read.
+//! Reads files of the version before a `[DONE]` without effect had its own outcome type.
 
 use std::fs;
 
@@ -52,14 +52,14 @@ fn a_stored_session_is_read_and_written_with_the_same_values() {
     for value in [&mut before, &mut after] {
         value["lastResults"][3] = serde_json::Value::Null;
     }
-    // Which lines of a newer version were seen is written in another way now.
+    // The lines seen of a newer version are stored differently now.
     for seen in before["seen"].as_object_mut().unwrap().values_mut() {
         seen.as_object_mut().unwrap().remove("newer");
     }
     assert_kept(&before, &after, "session");
 }
 
-/// That all of `before` is in `after`, where only fields with their default value may be added.
+/// Checks that `after` contains all of `before`. Only fields with default values may be added.
 #[track_caller]
 fn assert_kept(before: &serde_json::Value, after: &serde_json::Value, at: &str) {
     use serde_json::Value;
@@ -119,7 +119,7 @@ fn a_stored_log_is_read() {
     assert_eq!(failed, [2, 1, 0, 2, 1, 2, 1, 1]);
     assert_eq!(log::undone(&entries).into_iter().collect::<Vec<_>>(), [2]);
     assert!(entries[6].recovered && entries[6].interrupted == 1);
-    // A turn that is missing gets its line back, in its place. A line that lacks fields is no turn.
+    // A missing turn gets its line back, in the right place. A line without the required fields is not a turn.
     let missing = entries[2].clone();
     let rest: Vec<&str> = LOG.lines().filter(|line| !line.contains("\"sequence\":3,")).collect();
     fs::write(
@@ -173,7 +173,7 @@ fn a_stored_journal_is_read() {
     assert!(turn.intents[&1] == Effect::Command);
     assert!(matches!(turn.results[&0].detail, Detail::Created { replaced: true, .. }));
 
-    // The result of an unfinished turn is decoded, too.
+    // The result of an unfinished turn is also decoded.
     let result = payloads.iter().position(|text| text.contains("\"kind\":\"done\"")).unwrap();
     let turn = History::read(&payloads[..=result]).unwrap().unfinished.unwrap();
     assert!(matches!(turn.results[&3].detail, Detail::Ineffective { .. }));

@@ -1,5 +1,5 @@
-//! Finds the project when there is no `-C`: the nearest one upwards, as git finds a repository. Its settings can
-//! name programs, so it must be the person's own.
+//! Finds the project if there is no `-C`: the nearest folder upwards, as git finds a repository. A project's settings
+//! can name programs, so the project must belong to the person.
 
 use std::fs;
 use std::io;
@@ -11,18 +11,18 @@ use super::{Config, FILE, FOLDER};
 use crate::error::{Error, Result};
 use crate::text::shell_word;
 
-/// The default folders, by which a project without a settings file is recognised.
+/// The default folders. They identify a project that has no settings file.
 const FOLDERS: [&str; 3] = ["inbox", "outbox", "sessions"];
-/// Files that a sessions folder contains once it has been used.
+/// Files that a sessions folder contains after its first use.
 pub(super) const SESSION_MARKS: [&str; 2] = ["journal", ".lock"];
 
-/// Finds the nearest project from `here` upwards. A folder is a project if it contains `deaddrop.toml`, or
-/// `inbox`, `outbox` and `sessions` with a journal or a lock in it. As in git, the search stays in one file
-/// system.
+/// Finds the nearest project from `here` upwards. A folder is a project if it contains `deaddrop.toml`, or if it
+/// contains `inbox`, `outbox` and `sessions`, and `sessions` has a journal or a lock. Like git, the search does not
+/// leave the file system.
 ///
 /// # Errors
-/// `here` cannot be read. Or the project belongs to another user, or replies of another project can write to it: then
-/// the person has to name it.
+/// `here` cannot be read. Or the project belongs to another user, or replies of another project can write to it. Then
+/// the person must name the project.
 pub fn find_project(here: &Path) -> Result<Option<PathBuf>> {
     let here = here.canonicalize().map_err(|e| Error::io("open the folder", here, e))?;
     let Some(project) = nearest_candidate(&here) else { return Ok(None) };
@@ -31,7 +31,7 @@ pub fn find_project(here: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(project))
 }
 
-/// The nearest folder from `here` upwards that looks like a project, whoever owns it.
+/// The nearest folder from `here` upwards that looks like a project, regardless of its owner.
 pub fn nearest_candidate(here: &Path) -> Option<PathBuf> {
     let device = |folder: &Path| fs::metadata(folder).ok().map(|found| found.dev());
     let here = here.canonicalize().ok()?;
@@ -39,7 +39,7 @@ pub fn nearest_candidate(here: &Path) -> Option<PathBuf> {
     within_one.find(|folder| is_project(folder)).map(Path::to_owned)
 }
 
-/// Whether a folder looks like a project. deaddrop's own folder in a project does, too.
+/// Whether a folder looks like a project. deaddrop's own folder in a project also does.
 fn looks_like_project(folder: &Path) -> bool {
     let is_folder = |name: &&str| folder.join(name).is_dir();
     let has = |mark: &&str| folder.join("sessions").join(mark).is_file();
@@ -48,19 +48,19 @@ fn looks_like_project(folder: &Path) -> bool {
         || has_lost_settings(folder)
 }
 
-/// Whether a folder looks like a project and is not deaddrop's own folder in one.
+/// Whether a folder looks like a project and is not deaddrop's own folder in a project.
 fn is_project(folder: &Path) -> bool {
     let holds = |above: &Path| above.join(FILE).is_file() || has_lost_settings(above);
     let is_own = folder.file_name() == Some(FOLDER.as_ref()) && folder.parent().is_some_and(holds);
     !is_own && looks_like_project(folder)
 }
 
-/// Whether a folder contains what `init` makes except the settings file, as after `git clean -x`. Only that file
-/// says where the sessions are.
+/// Whether a folder contains everything that `init` makes except the settings file, as after `git clean -x`. Only that
+/// file says where the sessions are.
 pub fn has_lost_settings(folder: &Path) -> bool {
     let own = folder.join(FOLDER);
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    // A project named `.deaddrop` contains these.
+    // Either of these means that the folder is a project with the name `.deaddrop`.
     let is_project = [FILE, "workspace"].iter().any(|name| exists(&own.join(name)));
     !exists(&folder.join(FILE))
         && is_folder(&own)
@@ -79,8 +79,8 @@ impl Config {
         has_session_marks(&self.sessions)
     }
 
-    /// Rejects a project that has lost the settings file which says where its sessions are. Otherwise a second
-    /// sessions folder would begin beside the first.
+    /// Rejects a project that lost the settings file with the place of its sessions. Otherwise a second sessions folder
+    /// would be created next to the first.
     pub fn check_settings_file(&self) -> Result<()> {
         let project = &self.project;
         if !has_lost_settings(project) || self.sessions == project.join(FOLDER).join("sessions") {
@@ -94,17 +94,17 @@ impl Config {
     }
 }
 
-/// The projects above `folder`, nearest first, whoever owns them, and also in other file systems: their replies
-/// may be able to write here.
+/// The projects above `folder`, nearest first, regardless of owner and file system. Their replies may be able to write
+/// here.
 ///
 /// # Errors
-/// The settings of one of them cannot be read, so its workspace is not known.
+/// The settings of such a project cannot be read, so its workspace is unknown.
 pub fn projects_above(folder: &Path) -> Result<Vec<Config>> {
     let marked = folder.ancestors().skip(1).filter(|above| is_project(above));
     marked.map(Config::load_untrusted).collect()
 }
 
-/// Rejects a project that a reply may have made.
+/// Rejects a project that a reply may have created.
 fn check_not_written_by_replies(project: &Path) -> Result<()> {
     let works_here = |above: &Config| above.works_in(project);
     let why = match projects_above(project).map(|above| above.into_iter().find(works_here)) {
@@ -125,13 +125,13 @@ fn check_not_written_by_replies(project: &Path) -> Result<()> {
     ))
 }
 
-/// Rejects a project with files of users other than the person and root.
+/// Rejects a project with files of other users, except root.
 fn check_owner(project: &Path) -> Result<()> {
     let trusted = trusted_users();
     let settings = project.join(FILE);
     let mut places = vec![project.to_owned(), settings];
     places.extend(FOLDERS.iter().chain(&["approvals"]).map(|name| project.join(name)));
-    // Wrong settings are reported later.
+    // Invalid settings are reported later.
     if let Ok(Config { inbox, outbox, sessions, approvals, .. }) = Config::load_untrusted(project) {
         places.extend([inbox, outbox, sessions, approvals]);
     }
@@ -143,7 +143,7 @@ fn check_owner(project: &Path) -> Result<()> {
         let owner = match found {
             Ok(found) => found.uid(),
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            // Unreadable files are reported when they are used.
+            // Other unreadable files are reported when they are used.
             Err(_) if path.file_name() != Some(FILE.as_ref()) => continue,
             Err(e) => return Err(Error::io("look at", path, e)),
         };
@@ -160,7 +160,7 @@ fn check_owner(project: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The users whose files count as the person's: the current user, root, and under `sudo` the user who called it.
+/// The users whose files count as the person's: the current user, root, and with `sudo` the user who called it.
 fn trusted_users() -> Vec<u32> {
     let me = rustix::process::geteuid();
     let mut trusted = vec![0, me.as_raw()];

@@ -1,5 +1,5 @@
-//! Changes one setting in a settings file and keeps the comments, order and layout of the rest. A change that the
-//! next start would reject is not written.
+//! Changes one setting in a settings file, and keeps comments, order and layout. A change that the next start would
+//! reject is not written.
 
 #[cfg(test)]
 mod tests;
@@ -17,11 +17,11 @@ use super::{Config, Consent, FILE, Layer, Layers, real_path, user_settings_file}
 use crate::atomic;
 use crate::error::{Error, Result};
 
-/// Sets `name` to these words in the project's file, or without a project in the person's own file. A list is given
-/// as its items, or as one word in brackets.
+/// Sets `name` to these words in the project's file or, without a project, in the person's own file. A list is given as
+/// separate words, or as one word in brackets.
 ///
 /// # Errors
-/// There is no such setting, or the settings would be wrong with it.
+/// There is no such setting, or the settings would be invalid with the change.
 pub fn set(project: Option<&Path>, name: &str, words: &[String]) -> Result<PathBuf> {
     let doing = format!("config set {name}");
     let value = value(name, words, &doing)?;
@@ -42,11 +42,11 @@ pub fn set(project: Option<&Path>, name: &str, words: &[String]) -> Result<PathB
     Ok(file)
 }
 
-/// Removes `name` from the project's file, or without a project from the person's own. Returns the file if it set
+/// Removes `name` from the project's file or, without a project, from the person's own file. Returns the file if it set
 /// `name`.
 ///
 /// # Errors
-/// There is no such setting, or the settings would be wrong without it.
+/// There is no such setting, or the settings would be invalid without it.
 pub fn unset(project: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
     let doing = format!("config unset {name}");
     let parts: Vec<&str> = name.split('.').collect();
@@ -66,12 +66,12 @@ pub fn unset(project: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
     Ok(Some(file))
 }
 
-/// Rejects a name that no setting has. The error suggests the nearest one.
+/// Rejects the name of an unknown setting. The error suggests the nearest name.
 pub fn check_name(name: &str, doing: &str) -> Result<()> {
     table::named(doing, name).map(drop)
 }
 
-/// The settings file of a project, or the person's own, with links followed so that a link stays a link.
+/// The settings file of a project, or the person's own. Links are followed, so that writing does not replace a link.
 fn file(project: Option<&Path>) -> Result<PathBuf> {
     let Some(project) = project else {
         let own = user_settings_file().ok_or_else(|| {
@@ -93,20 +93,20 @@ fn file(project: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// Checks the settings with this text of the file, then writes the file.
+/// Checks the settings with this new text of the file, then writes the file.
 fn write(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()> {
     checked(project, file, text, doing)?;
     replace(file, text)
 }
 
-/// Checks the settings with this text of the file.
+/// Checks the settings with this new text of the file.
 fn checked(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<Layers> {
     let checked = || {
         let (layers, project) = if let Some(project) = project {
             let file = Layer::from_text(text, file, Source::File)?;
             (Layers { file, ..Layers::around_the_file(Layer::default())? }, project)
         } else {
-            // This file applies to every project, so what overrides it is not known.
+            // This file applies to every project, so it is unknown what overrides it.
             let own = Layer::from_text(text, file, Source::OwnFile)?;
             (Layers { own, ..Layers::default() }, Path::new("/"))
         };
@@ -142,14 +142,14 @@ fn value(name: &str, words: &[String], doing: &str) -> Result<Value> {
     let value = match words {
         [word] if kind.is_list() && word.trim_start().starts_with('[') => word.trim().to_owned(),
         [_, ..] if kind.is_list() => toml_of(&words.into()),
-        // The check of the settings reports a wrong value with the expected form.
+        // Checking the settings reports an invalid value with the expected form.
         [word] => toml_of(&kind.value_of(word)),
         _ => return Err(Error::config(doing, "takes one value; put quotes around it")),
     };
     value.parse().map_err(|e: toml_edit::TomlError| Error::config(doing, e.message()))
 }
 
-/// The keys that lead to a setting in this file. `sandbox` and `sandbox.mode` are the same setting.
+/// The keys of a setting in this file. `sandbox` and `sandbox.mode` are the same setting.
 fn key_path<'a>(top: &Table, name: &'a str) -> Vec<&'a str> {
     let mut names: Vec<&str> = name.split('.').collect();
     let has_table = top.get(SANDBOX_MODE[0]).is_some_and(Item::is_table_like);
@@ -172,13 +172,13 @@ fn with_setting(text: &str, mut document: DocumentMut, name: &str, value: Value)
     let names = key_path(document.as_table(), name);
     let (last, tables) = names.split_last()?;
     if document.is_empty() {
-        // A file without settings contains at most a note, which stays at the top.
+        // A file without settings contains at most a note. The note stays at the top.
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         let header =
             if tables.is_empty() { String::new() } else { format!("[{}]\n", tables.join(".")) };
         return Some(format!("{text}{end}{header}{last} = {value}\n"));
     }
-    // `sandbox = "..."` moves into the table as `mode`, with the comment after it.
+    // `sandbox = "..."` moves into the table as `mode`, together with the comment after it.
     let has_word = document.get(SANDBOX_MODE[0]).is_some_and(Item::is_str);
     let moves = has_word && tables == &SANDBOX_MODE[..1];
     let word = if moves { document.remove(SANDBOX_MODE[0]) } else { None };
@@ -199,7 +199,7 @@ fn with_setting(text: &str, mut document: DocumentMut, name: &str, value: Value)
     Some(document.to_string())
 }
 
-/// Removes the lines of a value. None if they contain anything else. Comments above them stay.
+/// Removes the lines of a value; None if they contain anything else. Comments above them stay.
 fn without_line_of(text: &str, item: &Item) -> Option<String> {
     let value = item.span()?;
     let start = text[..value.start].rfind('\n').map_or(0, |at| at + 1);
@@ -221,7 +221,7 @@ fn without_table(mut document: DocumentMut, place: &[&str]) -> Option<String> {
     Some(document.to_string())
 }
 
-/// New content of a project's settings file, checked but not written yet.
+/// The new content of a project's settings file, checked but not yet written.
 #[derive(Debug)]
 pub struct SettingsDraft {
     project: PathBuf,
@@ -230,11 +230,11 @@ pub struct SettingsDraft {
 }
 
 impl SettingsDraft {
-    /// The project's file, or a new one with a note in comment lines, completed with those of these settings that it does
-    /// not set, in this order. `project` is a real path, which may not exist yet.
+    /// The content of the project's file, or of a new file with a note in comment lines. Settings from the list that
+    /// are missing are added, in this order. `project` is a real path, which need not exist yet.
     ///
     /// # Errors
-    /// The settings would be wrong, or the layout of the file cannot be changed automatically.
+    /// The settings would be invalid, or the layout of the file cannot be changed automatically.
     pub fn new(project: &Path, note: &str, settings: &[(&str, &str)]) -> Result<Self> {
         let mut text = layers::read(&project.join(FILE))?.unwrap_or_else(|| note.to_owned());
         let (file, doing) = (project.join(FILE), format!("{FILE} for {}", project.display()));
@@ -250,10 +250,10 @@ impl SettingsDraft {
         Ok(Self { project: project.to_owned(), text, layers })
     }
 
-    /// Resolves the settings with this content, as [`Config::load`] does.
+    /// Resolves the settings with the new content, as [`Config::load`] does.
     ///
     /// # Errors
-    /// A setting is wrong.
+    /// A setting is invalid.
     pub fn load(&self) -> Result<(Config, Consent)> {
         Config::with_consent(self.project.clone(), &self.layers)
     }

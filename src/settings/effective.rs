@@ -12,17 +12,17 @@ use crate::error::Result;
 /// An effective setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectiveSetting {
-    /// Its full name, such as `sandbox.network`.
+    /// The full name, such as `sandbox.network`.
     pub name: String,
-    /// Its value: a string, a number, a boolean or a list of strings.
+    /// The value: a string, a number, a boolean or a list of strings.
     pub value: Value,
-    /// Which layer set it.
+    /// The layer that set it.
     pub source: Source,
-    /// What set it: a file with its line, a variable, deaddrop's own folders, or "default settings".
+    /// The origin: a file with its line, a variable, deaddrop's own folders, or "default settings".
     pub origin: String,
-    /// Its purpose.
+    /// The purpose of the setting.
     pub about: &'static str,
-    /// False if it lacks the person's consent, so that nothing starts.
+    /// False if the setting needs the person's consent and lacks it. Then nothing starts.
     pub allowed: bool,
 }
 
@@ -40,7 +40,7 @@ impl EffectiveSetting {
         Self { name, value, source, origin, about: &setting.about, allowed: true }
     }
 
-    /// Data in deaddrop's own folders, which is not a setting.
+    /// An entry for data in deaddrop's own folders, which is not a setting.
     fn of_folders(weakening: &Weakening) -> Self {
         Self {
             name: weakening.name.clone(),
@@ -65,11 +65,11 @@ pub(super) fn toml_of(value: &Value) -> String {
     }
 }
 
-/// All effective settings of a project in the order of the table; of `[guest]` and `[policies]` only those that are
-/// set. Whatever else needs consent, in deaddrop's own folders, comes last.
+/// All effective settings of a project, in the order of the table. Settings of `[guest]` and `[policies]` are included
+/// only if they are set. Data in deaddrop's own folders that needs consent comes last.
 ///
 /// # Errors
-/// A setting is wrong.
+/// A setting is invalid.
 pub fn effective_settings(project: &Path) -> Result<Vec<EffectiveSetting>> {
     let project = super::open(project)?;
     let layers = Layers::read(&project, Layer::default())?;

@@ -1,11 +1,11 @@
-//! Runs git safely, and finds what git reads and runs.
+//! Runs git safely, and finds the files that git reads and runs.
 //!
-//! The folder may belong to anybody. So git runs with settings that make it start no other program, and bare
-//! repositories, which can be among the files of another repository, do not count.
+//! The folder may come from anybody. So git runs with settings that prevent it from starting other programs, and bare
+//! repositories do not count, since they may be among the files of another repository.
 //!
-//! The files that git's settings name and that git runs or obeys (hooks, further settings, attributes, programs) are
-//! found without git, and the conditions of includes are ignored. Only regular files of at most a megabyte are opened.
-//! Command lines are not parsed: a file counts if a command line contains the words of its name (see [`CommandTexts`]).
+//! Hooks, included settings, attributes and programs that git's settings name are found without git; conditions of
+//! includes are ignored. Only regular files of at most a megabyte are opened. Command lines are not parsed: a file counts if
+//! a command line contains the words of its name (see [`CommandTexts`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::env;
@@ -22,23 +22,23 @@ use super::folded;
 use crate::atomic::read_regular;
 use crate::program::{self, Programs};
 
-/// Facts about git.
+/// Facts about git, from `data/git.toml`.
 static GIT: LazyLock<BTreeMap<String, Vec<String>>> =
     LazyLock::new(|| toml::from_str(include_str!("data/git.toml")).expect("a table in order"));
 
-/// A repository can make git read without end.
+/// A repository can make git read forever.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs git in a folder and returns its output; None if git is not installed.
 ///
 /// # Errors
-/// Git fails or takes too long. The error is the first line of its message.
+/// Git fails or takes too long. The error is the first line of git's message.
 pub fn run_git<T: AsRef<OsStr>>(
     programs: &Programs,
     folder: &Path,
     arguments: impl IntoIterator<Item = T>,
 ) -> Result<Option<Vec<u8>>, String> {
-    // Git would wait for a FIFO in place of one of its files.
+    // If a FIFO replaced one of git's files, git would wait forever.
     let tree = folder.ancestors().find(|above| above.join(".git").exists());
     let trees: Vec<PathBuf> = tree.into_iter().map(Path::to_owned).collect();
     if let Some(irregular) = git_references(&trees).irregular {
@@ -47,7 +47,7 @@ pub fn run_git<T: AsRef<OsStr>>(
     let output = programs.command("git").and_then(|mut git| {
         git.args(GIT["overrides"].iter().flat_map(|setting| ["-c", setting]));
         git.args(["--no-optional-locks", "--no-pager", "-C"]).arg(folder).args(arguments);
-        // Fetching missing objects can start a program.
+        // Fetching missing objects could start a program.
         git.envs([
             ("GIT_NO_LAZY_FETCH", "1"),
             ("GIT_ALLOW_PROTOCOL", ""),
@@ -66,7 +66,7 @@ pub fn run_git<T: AsRef<OsStr>>(
     }
 }
 
-/// Why a folder cannot be the workspace, if it is a git directory or in one.
+/// Why a folder cannot be the workspace: it is a git directory, or inside one.
 pub fn problem_in_git_directory(folder: &Path) -> Option<String> {
     let git = git_directory(folder)?;
     let project = match git.parent() {
@@ -78,19 +78,19 @@ pub fn problem_in_git_directory(folder: &Path) -> Option<String> {
     ))
 }
 
-/// Whether git could use a folder as a repository. `has` says whether the folder contains a name: `HEAD` is needed,
-/// with `objects` and `refs`, or with `commondir`, which says where those are. Their contents do not count, since
+/// Whether git could use a folder as a repository. `has` returns whether the folder contains a name. `HEAD` is needed,
+/// with `objects` and `refs`, or with `commondir`, which refers to them. The contents of these files are ignored, since
 /// they can change.
 pub(crate) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
     has("HEAD") && (has("objects") && has("refs") || has("commondir"))
 }
 
 /// The git directory that is or contains a folder (a canonical path): a `.git`, or a bare repository. Git runs and
-/// obeys what it contains. None in a worktree.
+/// obeys its contents. None in a worktree.
 fn git_directory(folder: &Path) -> Option<PathBuf> {
     let mut part: Option<&OsStr> = None;
     for place in folder.ancestors() {
-        // This is a worktree. It can be in a bare repository.
+        // This is a worktree, which may be inside a bare repository.
         if place.join(".git").symlink_metadata().is_ok() {
             return None;
         }
@@ -107,7 +107,7 @@ fn git_directory(folder: &Path) -> Option<PathBuf> {
 
 /// The size of the largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// The most settings files that are read, and the most submodule folders that are searched for each repository.
+/// The most settings files that are read, and the most submodule folders that are searched per repository.
 const MAX_FILES: usize = 1_000;
 
 /// The files and commands that git's settings name.
@@ -117,7 +117,7 @@ pub struct GitReferences {
     pub places: BTreeSet<PathBuf>,
     /// Values that may be command lines.
     pub texts: CommandTexts,
-    /// The first file that is not regular: git could wait for it forever.
+    /// The first file that is not regular. Git could wait for it forever.
     pub irregular: Option<PathBuf>,
 }
 
@@ -126,9 +126,9 @@ pub struct GitReferences {
 pub struct CommandTexts(BTreeSet<String>);
 
 impl CommandTexts {
-    /// Tells whether a text may name a file with this name, in this folder: the text contains the words of the name,
-    /// and the file is at the top of a repository, where git runs commands (`is_top`), or a text contains the words of
-    /// its folder, or the text has characters with which the shell could compose the folder.
+    /// Returns a function that decides whether a text may name a file. The text must contain the words of the file's
+    /// name, and one of these must be true: the file is at the top of a repository, where git runs commands (`is_top`);
+    /// a text contains the words of its folder; or the text has characters from which the shell could build the folder.
     pub fn mentions(&self) -> impl Fn(&str, &str, bool) -> bool {
         let expands = |text: &str| text.contains(['$', '`', '*', '?', '[', '{']);
         let all = self.0.iter().map(|text| (words(text).collect::<HashSet<_>>(), expands(text)));
@@ -152,7 +152,7 @@ impl CommandTexts {
         let line = value.trim_start_matches(|c: char| c == '!' || c.is_whitespace());
         for instead in ["", "/"] {
             let text = plain_text(line, instead).to_uppercase().to_lowercase();
-            // Unless the first word is a path, it is found in `PATH` or is a git command.
+            // Unless the first word is a path, it is a git command or a program in `PATH`.
             let rest = text.trim_start_matches(is_of_name);
             let is_program = rest.is_empty() || rest.starts_with(char::is_whitespace);
             self.0.insert(if is_program { rest.trim().to_owned() } else { text });
@@ -161,12 +161,12 @@ impl CommandTexts {
     }
 }
 
-/// Removes quotes and replaces backslashes, which escape a character or separate folders, by `instead`.
+/// Removes quotes, and replaces backslashes by `instead`: they escape a character or separate folders.
 fn plain_text(text: &str, instead: &str) -> String {
     text.replace(['\'', '"'], "").replace('\\', instead)
 }
 
-/// The words of a text, between characters that end a name in a command line.
+/// The words of a text, split at characters that end a name in a command line.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_of_name(c)).filter(|word| !word.is_empty())
 }
@@ -175,7 +175,7 @@ fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || "_-.+%@".contains(c) || !c.is_ascii()
 }
 
-/// What git's settings name for these repositories: folders that contain a `.git`, or bare repositories.
+/// Finds what git's settings name for these repositories: folders with a `.git`, or bare repositories.
 pub fn git_references(tops: &[PathBuf]) -> GitReferences {
     let home = env::var_os("HOME").map(PathBuf::from);
     let mut reader =
@@ -225,7 +225,7 @@ impl GitConfigReader {
         files
     }
 
-    /// Reads the settings of a repository and of its submodules, and notes links in its git directory.
+    /// Reads the settings of a repository and its submodules, and records links in its git directory.
     fn read_repository(&mut self, top: &Path) {
         let git = top.join(".git");
         let git = match self.text(&git) {
@@ -276,7 +276,7 @@ impl GitConfigReader {
         if self.read.len() >= MAX_FILES || !self.read.insert(file.to_owned()) {
             return;
         }
-        // A file that does not exist yet counts, too.
+        // A missing file also counts, since it may be created later.
         self.named.places.insert(file.to_owned());
         let Some(text) = self.text(file) else { return };
         for (section, key, value) in settings(&text) {
@@ -298,7 +298,7 @@ impl GitConfigReader {
                     self.named.places.insert(path);
                 }
             } else {
-                // The walk that looks for file names in `texts` skips ignored files, so paths are noted.
+                // The walk that looks for file names in `texts` skips ignored files, so paths are recorded here.
                 let words =
                     value.split(|c: char| c.is_whitespace() || "'\"!;|&()<>`=:".contains(c));
                 for word in words.filter(|word| word.contains('/')) {
@@ -324,7 +324,7 @@ impl GitConfigReader {
         Some(String::from_utf8_lossy(&read_regular(file, MAX_FILE_BYTES).ok()?).into_owned())
     }
 
-    /// Notes a file that git could wait for, except `/dev/null`, which means no settings.
+    /// Records a file that git could wait for forever. `/dev/null` is allowed: it means no settings.
     fn check(&mut self, file: &Path) {
         let is_irregular = |found: fs::Metadata| !found.is_file() && !found.is_dir();
         if file.metadata().is_ok_and(is_irregular)
@@ -335,8 +335,8 @@ impl GitConfigReader {
     }
 }
 
-/// The settings in a text, each with its section and key in lower case, without subsections. A `]` in a subsection's name
-/// makes a part of it a part of the key, which is then not harmless.
+/// The settings in a text, each with its section and key in lower case, without subsections. If the name of a
+/// subsection contains `]`, a part of it becomes part of the key, which is then not harmless.
 fn settings(text: &str) -> Vec<(String, String, String)> {
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
     let (mut section, mut settings) = (String::new(), Vec::new());

@@ -26,7 +26,7 @@ const LIMIT: u64 = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// None: it is the default.
+    /// No layer: it is the default.
     Default,
     /// The person's own settings file.
     #[serde(rename = "own file")]
@@ -37,14 +37,14 @@ pub enum Source {
     Environment,
     /// A command-line flag.
     Flag,
-    /// Not a setting, but data or files tracked by git in deaddrop's own folders.
+    /// Data, or files tracked by git, in deaddrop's own folders. This is not a setting.
     Folder,
 }
 
 /// The settings of one layer, or of several merged layers.
 #[derive(Debug, Default, Clone)]
 pub struct Layer {
-    /// Settings by their full names.
+    /// Settings, by full name.
     settings: BTreeMap<String, SettingValue>,
     /// The origin of each table.
     pub(super) tables: BTreeMap<String, String>,
@@ -57,7 +57,7 @@ pub(super) struct SettingValue {
     pub(super) name: String,
     pub(super) value: Value,
     pub(super) source: Source,
-    /// The file and line, the variable, or the flag.
+    /// The file and line, the variable, or the flag that set it.
     pub(super) origin: String,
 }
 
@@ -94,7 +94,7 @@ impl Layer {
     /// Sets `name` from a command-line flag.
     ///
     /// # Errors
-    /// There is no such setting, or the value is wrong.
+    /// There is no such setting, or the value is invalid.
     pub fn set(&mut self, name: &str, value: &str, origin: String) -> Result<()> {
         let setting = table::named(&origin, name)?;
         self.insert(setting, name, setting.kind.value_of(value), Source::Flag, origin)
@@ -133,7 +133,7 @@ impl Layer {
         all
     }
 
-    /// Reads the settings of a file. If there is no file, there are no settings.
+    /// Reads the settings of a file. A missing file has no settings.
     pub(super) fn from_file(path: &Path, source: Source) -> Result<Self> {
         read(path)?.map_or(Ok(Self::default()), |text| Self::from_text(&text, path, source))
     }
@@ -144,15 +144,15 @@ impl Layer {
         raw.insert_table(document.as_table(), "", source, &|offset| {
             format!("{}:{}", path.display(), line_of(text, offset))
         })?;
-        // The person sees a socket, and consents to it, together with its port.
+        // The consent for a socket covers its port, so the port is shown with it.
         if raw.sets("guest.socket") && !raw.sets("guest.port") {
             raw.settings.insert("guest.port".to_owned(), raw.setting("guest.port"));
         }
         Ok(raw)
     }
 
-    /// Inserts the settings of a file's top table, or of the table named `within`. `at` returns the origin of an
-    /// offset.
+    /// Inserts the settings of a file's top table, or of the table `within`. `at` returns the origin for an offset in
+    /// the file.
     fn insert_table(
         &mut self,
         table: &dyn TableLike,
@@ -222,7 +222,7 @@ impl Layer {
         })
     }
 
-    /// All settings by name, except those of `[guest]` and `[policies]`.
+    /// All settings by name, except settings of `[guest]` and `[policies]`.
     pub(super) fn to_json(&self) -> Value {
         let all = table::names().map(|name| (name.to_owned(), self.setting(name).value));
         Value::Object(all.collect())
@@ -243,17 +243,17 @@ impl SettingValue {
         self.value.as_array().into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// Converts the value. Call it only for a type that can represent every valid value of the setting.
+    /// Converts the value. The type must be able to represent every valid value of the setting.
     pub(super) fn parse<T: DeserializeOwned>(&self) -> T {
         serde_json::from_value(self.value.clone()).expect("a value that was checked")
     }
 
-    /// The value as a path, relative to the project.
+    /// The value as a path. A relative path is in the project.
     pub(super) fn folder(&self, project: &Path) -> PathBuf {
         project.join(self.text())
     }
 
-    /// The items as absolute paths: `~` means `home`, and others are relative to the project.
+    /// The items as absolute paths. `~` stands for `home`, and relative paths are in the project.
     pub(super) fn paths(&self, project: &Path, home: Option<&Path>) -> Result<Vec<PathBuf>> {
         self.items().map(|item| self.path(item, project, home)).collect()
     }
@@ -312,8 +312,7 @@ fn json_of(item: &Item) -> Value {
     }
 }
 
-/// Reads a settings file; None if there is none. A device or a FIFO that somebody may have put in its place is not
-/// opened.
+/// Reads a settings file; None if it does not exist. If a device or a FIFO has replaced the file, it is not opened.
 ///
 /// # Errors
 /// The file is not regular, too large, a dangling link, not UTF-8, or unreadable.
@@ -346,7 +345,7 @@ fn too_large(path: &Path) -> Error {
     Error::config(path.display(), problem)
 }
 
-/// Parses a settings file and keeps the spans of its parts.
+/// Parses a settings file, and keeps the span of each part.
 ///
 /// # Errors
 /// The text is too large, or not TOML.

@@ -53,22 +53,22 @@ pub const FOLDER: &str = ".deaddrop";
 /// The resolved settings. All folders are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Config {
-    /// The project folder, to which the others are relative.
+    /// The project folder. The other folders are relative to it.
     #[serde(skip)]
     pub project: PathBuf,
     /// The folder that replies may read and change.
     #[serde(rename = "workspace_dir")]
     pub workspace: PathBuf,
-    /// Where replies are dropped.
+    /// The folder in which replies are dropped.
     #[serde(rename = "inbox_dir")]
     pub inbox: PathBuf,
-    /// Where outboxes are written.
+    /// The folder for outboxes.
     #[serde(rename = "outbox_dir")]
     pub outbox: PathBuf,
-    /// Where sessions are kept.
+    /// The folder for sessions.
     #[serde(rename = "sessions_dir")]
     pub sessions: PathBuf,
-    /// Where approvals are dropped.
+    /// The folder in which approvals are dropped.
     #[serde(rename = "approvals_dir")]
     pub approvals: PathBuf,
     /// The time limit of a command.
@@ -97,9 +97,9 @@ pub struct Config {
     pub checkpoint_file_bytes: u64,
     /// The largest ignored file to keep for undo, in bytes.
     pub checkpoint_ignored_file_bytes: u64,
-    /// The space for ignored files kept for undo, in bytes.
+    /// The most space for ignored files kept for undo, in bytes.
     pub checkpoint_ignored_bytes: u64,
-    /// The space for undo, in bytes.
+    /// The most space for undo, in bytes.
     pub checkpoint_max_bytes: u64,
     /// How outboxes are screened for secrets.
     #[serde(flatten)]
@@ -117,10 +117,10 @@ pub struct Config {
     /// All policies by name.
     #[serde(skip)]
     policies: BTreeMap<String, Policy>,
-    /// Whether this is a space in another project. The other project's registered folders hide all of it.
+    /// Whether this is a space of another project. That project's registered folders hide all of it.
     #[serde(skip)]
     is_space: bool,
-    /// What the registry says of other projects. Empty after [`load_untrusted`](Self::load_untrusted).
+    /// What the registry contains about other projects. Empty after [`load_untrusted`](Self::load_untrusted).
     #[serde(skip)]
     known: registry::RegistryView,
 }
@@ -137,7 +137,7 @@ impl Config {
     /// Loads the settings of a project in order to act on them.
     ///
     /// # Errors
-    /// A setting is wrong or lacks the person's consent, or another project keeps its own files in the workspace.
+    /// A setting is invalid or lacks the person's consent, or another project keeps its own files in the workspace.
     pub fn load_trusted(project: &Path, flags: Layer) -> Result<Self> {
         let (config, consent) = Self::load(project, flags)?;
         config.check_workspace()?;
@@ -145,17 +145,17 @@ impl Config {
         Ok(config)
     }
 
-    /// Loads the settings of a project, with the consent that they have or lack, in order to show them or to ask.
+    /// Loads the settings of a project and the state of their consent, in order to show them or to ask for consent.
     ///
     /// # Errors
-    /// A setting is wrong.
+    /// A setting is invalid.
     pub fn load(project: &Path, flags: Layer) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project.clone(), &Layers::read(&project, flags)?)
     }
 
-    /// The settings of a space of this project in `folder`: the same limits, and a sandbox that shows nothing of
-    /// the project, even what commands of the project may see.
+    /// The settings for a space of this project in `folder`: the same limits, but a sandbox that shows nothing of the
+    /// project, not even what commands of the project may see.
     #[must_use]
     pub fn for_space(&self, folder: &Path) -> Self {
         let mut space =
@@ -188,10 +188,10 @@ impl Config {
         Ok((config, consent))
     }
 
-    /// Loads the settings of a project, which may lack consent. Use it only to find the project's folders.
+    /// Loads the settings of a project without checking consent. Use them only to find the project's folders.
     ///
     /// # Errors
-    /// A setting is wrong.
+    /// A setting is invalid.
     pub fn load_untrusted(project: &Path) -> Result<Self> {
         let project = open(project)?;
         let layers = Layers::read(&project, Layer::default())?;
@@ -201,7 +201,7 @@ impl Config {
     /// Loads the settings of a project as if it had no settings file.
     ///
     /// # Errors
-    /// A setting is wrong, or the folder does not exist.
+    /// A setting is invalid, or the folder does not exist.
     pub fn load_without_file(project: &Path, flags: Layer) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project, &Layers::around_the_file(flags)?)
@@ -230,7 +230,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Returns a policy: a preset, or one of the person's own.
+    /// Returns a policy: a preset, or one of the person's own policies.
     ///
     /// # Errors
     /// There is no such policy.
@@ -258,7 +258,7 @@ impl Config {
         Policy::PRESETS.into_iter().chain(own.filter(|name| !Policy::PRESETS.contains(name)))
     }
 
-    /// The folders, each with its setting; the workspace is the first.
+    /// The folders, each with the name of its setting. The workspace comes first.
     fn folders(&mut self) -> [(&'static str, &mut PathBuf); 5] {
         [
             ("workspace_dir", &mut self.workspace),
@@ -269,7 +269,7 @@ impl Config {
         ]
     }
 
-    /// Rejects nested folders: an outbox in the inbox would be executed as a reply.
+    /// Rejects nested folders. For example, an outbox in the inbox would be executed as a reply.
     fn keep_apart(&mut self, raw: &Layer) -> Result<()> {
         let folders = self.folders().map(|(name, folder)| (name, real_path(folder)));
         // The workspace may contain the others.
@@ -287,8 +287,8 @@ impl Config {
         Ok(())
     }
 
-    /// The name under which sessions record the workspace, with links resolved: its path in the project, so that
-    /// both can be moved together, or its absolute path if it is elsewhere.
+    /// The name under which sessions record the workspace, with links resolved. In the project it is a relative path,
+    /// so that both can be moved together; elsewhere it is the absolute path.
     pub fn workspace_name(&self) -> String {
         let workspace = real_path(&self.workspace);
         let name = match workspace.strip_prefix(real_path(&self.project)) {
@@ -299,12 +299,12 @@ impl Config {
         name.to_string_lossy().into_owned()
     }
 
-    /// Whether a folder (a canonical path) is the workspace or in it.
+    /// Whether a folder (a canonical path) is the workspace or in the workspace.
     pub fn works_in(&self, folder: &Path) -> bool {
         self.workspace.canonicalize().is_ok_and(|workspace| folder.starts_with(workspace))
     }
 
-    /// The files and folders that replies cannot access: deaddrop's own, and those of registered projects in the
+    /// The files and folders that replies cannot access: deaddrop's own, and the files of registered projects in the
     /// workspace.
     pub fn state(&self) -> Vec<PathBuf> {
         let others = self.known.hidden.iter().cloned();
@@ -318,7 +318,7 @@ impl Config {
         let is_complete = own.iter().any(|own| own.starts_with(&folder))
             && !real_path(&self.workspace).starts_with(real_path(&folder));
         let is_covered = |place: &PathBuf| is_complete && place.starts_with(&folder);
-        // Hiding the folder does not hide the target of a link out of it.
+        // If a link leads out of the folder, hiding the folder does not hide the link's target.
         let places = own.map(|own| if is_covered(own) { real_path(own) } else { own.clone() });
         let places = places.into_iter().filter(|place| !is_covered(place));
         let mut state: Vec<PathBuf> = is_complete.then(|| folder.clone()).into_iter().collect();

@@ -1,8 +1,8 @@
 //! File names and patterns. Pure.
 //!
-//! Names match in any spelling that some file system accepts for the same file: upper or lower case, short names of
-//! Windows (`GIT~1`), dots and spaces at the end, streams (`.git::$INDEX_ALLOCATION`), and characters that HFS+
-//! ignores. In patterns `*` and `?` match characters of a name, and `**` matches any number of folders.
+//! A name matches all its spellings that some file system accepts for the same file: upper and lower case, short names
+//! of Windows (`GIT~1`), dots and spaces at the end, streams (`.git::$INDEX_ALLOCATION`), and characters that HFS+
+//! ignores. In patterns, `*` and `?` match characters of a name, and `**` matches any number of folders.
 
 /// A file name that matches all its spellings.
 #[derive(Debug, Clone)]
@@ -10,25 +10,25 @@ pub(crate) struct FileName {
     /// The name as the person wrote it.
     pub(crate) given: String,
     folded: String,
-    /// Its short name in Windows: the parts before and after the number.
+    /// The short name in Windows: the parts before and after the number.
     short: (String, String),
 }
 
 impl FileName {
-    /// None if no file system accepts the name.
+    /// Returns None if no file system accepts the name.
     pub(crate) fn new(given: &str) -> Option<Self> {
         let folded = folded(given);
         let short = short(&folded);
         (!folded.is_empty()).then(|| Self { given: given.to_owned(), folded, short })
     }
 
-    /// Whether a file system could take another name, as [`folded`] returns it, for this one.
+    /// Whether a file system could treat another name (as returned by [`folded`]) as this one.
     pub(crate) fn matches(&self, folded: &str) -> bool {
         self.folded == folded || is_short(folded, &self.short)
     }
 }
 
-/// Normalizes a name as the most tolerant file system does.
+/// Normalizes a name like the most tolerant file system.
 pub(crate) fn folded(name: &str) -> String {
     let name = name.split(':').next().unwrap_or_default();
     let name: String = name.chars().filter(|c| !is_ignored(*c)).collect();
@@ -41,7 +41,7 @@ fn is_ignored(c: char) -> bool {
     matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
-/// The begin and end of a short name of Windows: `gitmod` and nothing, `mcp` and `.jso`.
+/// The beginning and end of a short name in Windows: `gitmod` and nothing, or `mcp` and `.jso`.
 fn short(folded: &str) -> (String, String) {
     let name = folded.trim_start_matches('.');
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
@@ -88,14 +88,14 @@ fn matches_name(pattern: &str, name: &str) -> bool {
     matches_wildcard(&pattern, &name, |c| *c == '*', |pattern, c| *pattern == '?' || pattern == c)
 }
 
-/// Whether a pattern matches items one by one. A star matches any number of items.
+/// Whether a pattern matches a sequence of items. A star matches any number of items.
 fn matches_wildcard<P, T>(
     pattern: &[P],
     items: &[T],
     is_star: impl Fn(&P) -> bool,
     matches: impl Fn(&P, &T) -> bool,
 ) -> bool {
-    // Only the last star is tried again, so the time is at most quadratic.
+    // Only the last star is retried, so the time is at most quadratic.
     let (mut p, mut n, mut back) = (0, 0, None);
     while n < items.len() {
         match (pattern.get(p), back) {

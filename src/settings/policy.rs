@@ -1,4 +1,4 @@
-//! Policies: what operations may do. There are presets, and the person's changes of them.
+//! Policies define what operations may do. There are presets, and changes of them by the person.
 
 #[cfg(test)]
 mod tests;
@@ -18,17 +18,17 @@ use crate::text::{capitalized, nearest};
 
 /// The default policy of sessions.
 pub const SESSION_POLICY: &str = "workspace";
-/// The default policy of runs, which nobody reviews beforehand.
+/// The default policy of runs. Nobody reviews a run beforehand.
 pub const RUN_POLICY: &str = "standard";
 
-/// The longest time limit of a command, in seconds, if the policy sets none.
+/// The longest time limit that a command can request, in seconds, if the policy sets none.
 const LONGEST_SECONDS: u64 = 3_600;
 
 /// What operations may do without asking, after asking, and never.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Policy {
-    /// The name of a preset, or one that the person chose.
+    /// The name of a preset, or a name that the person chose.
     pub name: String,
     /// The rules for file operations.
     pub files: FilePolicy,
@@ -44,11 +44,11 @@ pub struct Policy {
 pub struct FilePolicy {
     /// Whether file operations are allowed at all.
     pub enabled: bool,
-    /// Whether they may only read.
+    /// Whether file operations may only read.
     pub read_only: bool,
-    /// Patterns of paths, or of their components, that are denied.
+    /// Patterns of denied paths, or of their components.
     pub blocked: Vec<String>,
-    /// Patterns of the only allowed paths; all if empty.
+    /// Patterns of the allowed paths; empty to allow all.
     pub allowed: Vec<String>,
     /// The largest file, in bytes.
     pub max_bytes: Option<u64>,
@@ -60,9 +60,9 @@ pub struct FilePolicy {
 pub struct ShellPolicy {
     /// Whether commands are allowed at all.
     pub enabled: bool,
-    /// Prefixes of the only allowed commands; all if empty.
+    /// Prefixes of the allowed commands; empty to allow all.
     pub allowed: Vec<String>,
-    /// Prefixes of commands that are denied.
+    /// Prefixes of denied commands.
     pub blocked: Vec<String>,
     /// Prefixes of commands that need approval.
     pub approval: Vec<String>,
@@ -72,14 +72,14 @@ pub struct ShellPolicy {
     /// Texts in command lines that need approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approval_texts: Vec<String>,
-    /// The time limit of a command in seconds: the default, and the most that it may ask for.
+    /// The default and longest time limit of a command, in seconds.
     pub timeout_seconds: Option<u64>,
-    /// The highest time limit that a command may ask for if there are no `timeout_seconds`.
+    /// The longest time limit that a command may request, in seconds, if `timeout_seconds` is not set.
     pub max_timeout_seconds: Option<u64>,
 }
 
 impl ShellPolicy {
-    /// The time limit of a command that requests `asked`. `default` is the one in the settings.
+    /// The time limit of a command that requests `asked`. `default` is the time limit in the settings.
     pub fn timeout(&self, asked: Option<Duration>, default: Duration) -> Duration {
         let own = self.timeout_seconds.map(Duration::from_secs);
         let most = Duration::from_secs(self.max_timeout_seconds.unwrap_or(LONGEST_SECONDS));
@@ -95,17 +95,17 @@ static PRESETS: LazyLock<Vec<Policy>> = LazyLock::new(|| {
 });
 
 impl Policy {
-    /// The names of all presets, the strictest first and the default of `new` last.
+    /// The names of all presets, strictest first. The default of `new` is the last.
     pub const PRESETS: [&'static str; 5] =
         ["restrictive", "standard", "permissive", "ask", "workspace"];
 
-    /// Returns the preset of that name.
+    /// Returns the preset with this name.
     pub fn preset(name: &str) -> Option<Self> {
         PRESETS.iter().find(|preset| preset.name == name).cloned()
     }
 
-    /// Adds everything that `ceiling` forbids or asks about. None if it would still allow something that `ceiling` does
-    /// not.
+    /// Adds everything that `ceiling` forbids or asks about. Returns None if the result would still allow more than
+    /// `ceiling`.
     pub fn narrowed(mut self, ceiling: &Self) -> Option<Self> {
         fn add(list: &mut Vec<String>, other: &[String]) {
             let missing: Vec<_> = other.iter().filter(|it| !list.contains(it)).cloned().collect();
@@ -133,14 +133,14 @@ impl Policy {
                 || (theirs.read_only && !mine.read_only)
                 || widens(&mine.allowed, &theirs.allowed)
                 || most(mine) > most(theirs));
-        // The sandbox settings may open the network.
+        // None depends on the sandbox settings, which may open the network.
         let network = |policy: &Self| policy.network.map_or(1, |is_open| 2 * u8::from(is_open));
         let widens = shell_widens || files_widen || network(&self) > network(ceiling);
         (!widens).then_some(self)
     }
 }
 
-/// Returns all policies: presets, with the person's changes, and the person's own policies.
+/// Returns all policies: presets with the person's changes, and the person's own policies.
 pub(super) fn resolve(raw: &Layer) -> Result<BTreeMap<String, Policy>> {
     let presets = Policy::PRESETS.iter().filter_map(|name| Policy::preset(name));
     let mut policies: BTreeMap<String, Policy> =
@@ -182,7 +182,7 @@ fn pointer(key: &str) -> String {
 }
 
 impl Policy {
-    /// Changes the policy by these settings.
+    /// Changes the policy according to these settings.
     fn with<'a>(self, settings: impl Iterator<Item = &'a SettingValue>) -> Result<Self> {
         let mut json = serde_json::to_value(self).unwrap_or_default();
         for setting in settings {
@@ -197,7 +197,7 @@ impl Policy {
     /// The complete policy as a table of `deaddrop.toml`.
     pub fn to_toml(&self) -> String {
         let json = serde_json::to_value(self).unwrap_or_default();
-        // `workspace` sets the fewest values of all presets, so it adds nothing to the lines below.
+        // `workspace` sets the fewest values of all presets, so it adds nothing to the following lines.
         let is_own = !Self::PRESETS.contains(&self.name.as_str());
         let preset = if is_own { "preset = \"workspace\"\n" } else { "" };
         let keys = SETTINGS.iter().filter_map(|setting| setting.name.strip_prefix("policies.*."));

@@ -1,11 +1,11 @@
-//! The registry lists the projects that the person has used, where each keeps its own files, where its replies write,
-//! and in which folders deaddrop has kept its files. So a project that contains another one can hide the other's
-//! files from its replies without a search, and data in a folder that is not registered is known to have come with
-//! it. If the registry cannot be read or written, callers get an error.
+//! The registry contains the projects that the person has used, the places of their own files, the places where their
+//! replies write, and the folders in which deaddrop has kept its files. So a project that contains another one can hide
+//! the other's files from its replies without a search, and data in an unregistered folder is known to have come with
+//! the folder. If the registry cannot be read or written, callers get an error.
 //!
-//! It is one file in the person's own folder. Each field is a letter, a path in bytes and a NUL: `b` begins a
-//! project, `w` is a place where its replies write, `o` one of its own files or folders, `f` a folder with its role (a
-//! letter), its identity and its place, and `c` a digest of the settings that the person has consented to.
+//! The registry is one file in the person's own folder. Each field is a letter, a path in bytes and a NUL: `b` begins a
+//! project, `w` is a place where its replies write, `o` is one of its own files or folders, `f` is a folder with its
+//! role (a letter), identity and place, and `c` is a digest of the settings that the person consented to.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
@@ -23,28 +23,28 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::program::Programs;
 
-/// The registry's file, in the person's own folder.
+/// The name of the registry's file, in the person's own folder.
 const NAME: &str = "bases";
-/// Writers lock this file.
+/// The file that writers lock.
 const LOCK: &str = "bases.lock";
-/// The most projects that are kept. The oldest are forgotten first.
+/// The most projects that are kept. The oldest is forgotten first.
 const MAX_PROJECTS: usize = 1_000;
-/// The most places where replies of a project write or wrote, and the most of its folders, that are kept. The oldest
-/// are forgotten first.
+/// The most places that are kept per project: places where its replies write or wrote, and its folders. The oldest is
+/// forgotten first.
 const MAX_PLACES: usize = 32;
 /// The size of the largest registry that is read, in bytes.
 const LIMIT: u64 = 16 << 20;
 
-/// What the registry says that matters to one project.
+/// The content of the registry that matters to one project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RegistryView {
-    /// What must be hidden from its replies in the workspace: files of others, and its own former folders.
+    /// Places in the workspace that are hidden from replies: other projects' files, and former folders of this one.
     pub(super) hidden: Vec<PathBuf>,
-    /// Another project, and the folder of it that contains this whole workspace.
+    /// Another project, and its folder that contains the whole workspace of this one.
     holder: Option<(PathBuf, PathBuf)>,
     /// This project's own entry.
     entry: Option<ProjectEntry>,
-    /// The folders of all projects in which deaddrop has kept its files.
+    /// The folders of all projects that deaddrop has used for its files.
     folders: HashSet<StateFolder>,
     /// Why the registry cannot be read.
     problem: Option<String>,
@@ -54,20 +54,20 @@ pub(super) struct RegistryView {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct ProjectEntry {
     project: PathBuf,
-    /// Where its replies write: the workspace and `sandbox.writable`.
+    /// Where replies write: the workspace and `sandbox.writable`.
     written: Vec<PathBuf>,
-    /// deaddrop's files and folders in it.
+    /// deaddrop's files and folders in the project.
     own: Vec<PathBuf>,
-    /// Its current and former folders for inbox, outbox, sessions and approvals, newest first.
+    /// The current and former folders for inbox, outbox, sessions and approvals, newest first.
     folders: Vec<StateFolder>,
-    /// A digest of the settings that the person has consented to.
+    /// A digest of the settings that the person consented to.
     consent: Option<String>,
 }
 
-/// A folder in which deaddrop has kept its files.
+/// A folder that deaddrop has used for its files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct StateFolder {
-    /// Its use: replies in a former inbox must not count as approvals.
+    /// The use of the folder. Replies in a former inbox must not count as approvals.
     role: u8,
     identity: String,
     place: PathBuf,
@@ -86,7 +86,7 @@ impl RegistryView {
             !is_around(place) && written.iter().any(|folder| place.starts_with(folder))
         };
         for entry in all {
-            // A component of a registered place may have become a link.
+            // A component of a registered path may have become a link.
             let project = real_path(&entry.project);
             let lies = |place: &Path, there: &dyn Fn(&Path) -> bool| {
                 there(place)
@@ -95,7 +95,7 @@ impl RegistryView {
                         Err(_) => there(&real_path(place)),
                     }
             };
-            // Former folders are hidden, too: if settings name them again, they are trusted.
+            // Former folders are also hidden: if settings name them again, they are trusted.
             let former = entry.folders.iter().filter(|it| lies(&it.place, &is_inside));
             let former = former.filter(|it| it.is_unmoved());
             known.hidden.extend(former.map(|it| it.place.clone()));
@@ -122,13 +122,13 @@ impl RegistryView {
     }
 }
 
-/// Removes places that are in another one or in one of `covered`.
+/// Removes places that are inside another place or inside one of `covered`.
 fn outermost(mut places: Vec<PathBuf>, covered: &[PathBuf]) -> Vec<PathBuf> {
     let mut outermost: Vec<PathBuf> = Vec::new();
     places.sort();
     let covered: Vec<PathBuf> = covered.iter().map(|place| real_path(place)).collect();
     for place in places {
-        // A folder sorts before what it contains.
+        // A folder sorts before its contents.
         if !covered.iter().chain(&outermost).any(|above| place.starts_with(above)) {
             outermost.push(place);
         }
@@ -137,11 +137,10 @@ fn outermost(mut places: Vec<PathBuf>, covered: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 impl Config {
-    /// Registers this project and those of its state folders that exist as deaddrop's own (see
-    /// [`Consent`](super::Consent)).
+    /// Registers this project and its existing state folders as deaddrop's own (see [`Consent`](super::Consent)).
     ///
     /// # Errors
-    /// It cannot be registered, so the next start would not recognise it.
+    /// The project cannot be registered. The next start would not recognise it.
     pub(super) fn register(&self) -> Result<()> {
         if self.is_space {
             return Ok(());
@@ -162,11 +161,11 @@ impl Config {
         )))
     }
 
-    /// Creates these folders and registers them before they contain anything, so that after a stop in between they are
-    /// empty. If registration fails, no folder is created.
+    /// Creates these folders, and registers them while they are empty. If deaddrop stops in between, they contain
+    /// nothing. If registration fails, no folder is created.
     ///
     /// # Errors
-    /// They cannot be registered or created.
+    /// The folders cannot be registered or created.
     pub fn claim_dirs<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
         self.register()?;
         for folder in folders {
@@ -175,8 +174,8 @@ impl Config {
         self.register()
     }
 
-    /// Removes the person's consent and this project's state folders from the registry. Returns whether it contained
-    /// any.
+    /// Removes the person's consent and this project's state folders from the registry. Returns whether the registry
+    /// changed.
     ///
     /// # Errors
     /// The registry cannot be changed.
@@ -195,7 +194,7 @@ impl Config {
         self.known.entry.as_ref().and_then(|entry| entry.consent.clone())
     }
 
-    /// Whether deaddrop has used this very folder (by identity) in this role.
+    /// Whether deaddrop has used this very folder (identified by inode and birth time) in this role.
     pub(super) fn is_own(&self, role: u8, folder: &Path) -> bool {
         StateFolder::at(role, folder).is_some_and(|folder| self.known.folders.contains(&folder))
     }
@@ -206,20 +205,20 @@ impl Config {
         [(b's', sessions), (b'i', inbox), (b'a', approvals), (b'o', outbox)]
     }
 
-    /// Fails if the registry could not be read: then it is not known which folders are the person's, and what must be
+    /// Fails if the registry could not be read. Then it is unknown which folders are the person's, and what must be
     /// hidden from replies.
     pub fn check_registry(&self) -> Result<()> {
         self.known.problem.as_ref().map_or(Ok(()), |why| Err(unreadable(why)))
     }
 
-    /// Rejects a workspace in which another project keeps its files, where replies could answer and approve, and one
-    /// in a git directory, where they could create hooks that git runs.
+    /// Rejects a workspace in which another project keeps its files, since replies could answer and approve there. Also
+    /// rejects a workspace in a git directory, where replies could create hooks that git runs.
     ///
     /// # Errors
-    /// It is such a workspace, or the registry cannot be read.
+    /// The workspace is rejected, or the registry cannot be read.
     pub fn check_workspace(&self) -> Result<()> {
         self.check_registry()?;
-        // If the settings are a regular file, replies and commands cannot access their folder.
+        // If the settings file is not a link, replies and commands cannot access its folder.
         if let Some(own) = user_settings_file().filter(|own| own.is_symlink())
             && Programs::of(self).is_writable_by_replies(&own)
         {
@@ -242,8 +241,8 @@ impl Config {
         Err(Error::config(workspace.display(), problem))
     }
 
-    /// Writes a settings file into each nested project that has none: otherwise a command could write one. Failures
-    /// are ignored: where this process cannot write, commands cannot, either.
+    /// Writes a settings file into each nested project that has none. Otherwise a command could write one. Failures are
+    /// ignored: where this process cannot write, commands cannot write either.
     pub fn create_settings_of_nested(&self, note: &str) {
         for file in self.known.hidden.iter().filter(|place| place.ends_with(FILE)) {
             if !exists(file) {
@@ -253,7 +252,7 @@ impl Config {
     }
 }
 
-/// Records the digest of the settings that the person has consented to, or that there is no consent.
+/// Records the digest of the settings that the person consented to, or that there is no consent.
 ///
 /// # Errors
 /// The registry cannot be changed.
@@ -268,11 +267,11 @@ pub(super) fn record_consent(project: &Path, consent: Option<&String>) -> Result
     .map(drop)
 }
 
-/// The registered project whose replies can write where this folder (a canonical path) is. None if the folder is itself
-/// a registered project, since it was hidden from them.
+/// The registered project whose replies can write to this folder (a canonical path). None if the folder is itself a
+/// registered project, since it was hidden from them.
 ///
-/// A project that no longer exists takes no more replies. No reply can remove a project, since its files are out of
-/// reach.
+/// A project that no longer exists accepts no replies. No reply can remove a project, since replies cannot access its
+/// files.
 ///
 /// # Errors
 /// The registry cannot be read.
@@ -293,7 +292,7 @@ pub fn reply_writable_places() -> Result<BTreeSet<PathBuf>> {
     Ok(read()?.into_iter().flat_map(|entry| entry.written).collect())
 }
 
-/// deaddrop's own files and folders, of registered projects, in a folder (a canonical path).
+/// The files and folders of registered projects that are deaddrop's own and in this folder (a canonical path).
 ///
 /// # Errors
 /// The registry cannot be read.
@@ -304,7 +303,7 @@ pub fn registered_within(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(own.filter(|own| own.iter().any(|place| exists(place))).flatten().collect())
 }
 
-/// Where replies of a project can write: the workspace first, then what else commands may change.
+/// The places where replies of a project can write: the workspace first, then other places that commands may change.
 fn writable_places(config: &Config) -> Vec<PathBuf> {
     let Config { workspace, sandbox, .. } = config;
     [workspace].into_iter().chain(&sandbox.writable).map(|place| real_path(place)).collect()
@@ -326,7 +325,7 @@ fn current_entry(config: &Config) -> ProjectEntry {
 }
 
 impl StateFolder {
-    /// Identifies the folder at a place; None if there is none.
+    /// Identifies the folder at a path; None if there is none.
     fn at(role: u8, place: &Path) -> Option<Self> {
         let identity = identity_of(place);
         (!identity.is_empty()).then(|| Self { role, identity, place: real_path(place) })
@@ -339,7 +338,7 @@ impl StateFolder {
 }
 
 impl ProjectEntry {
-    /// Adds the consent of an older entry, and places of it that may still exist.
+    /// Adds the consent of an older entry, and its places that may still exist.
     fn merged_with(&self, before: Option<&Self>) -> Self {
         fn add<T: Clone + PartialEq>(all: &[T], before: &[T]) -> Vec<T> {
             if all.iter().all(|it| before.contains(it)) {
@@ -357,7 +356,7 @@ impl ProjectEntry {
         }
     }
 
-    /// Whether the project still exists. Other files may be at the places of one that does not.
+    /// Whether the project still exists. Otherwise other files may be in its places.
     fn exists(&self) -> bool {
         let has_begun = || {
             let mut marks =
@@ -370,7 +369,7 @@ impl ProjectEntry {
     }
 }
 
-/// Changes the registry under its lock. Returns whether it differs now.
+/// Changes the registry while holding its lock. Returns whether the content changed.
 fn change(change: impl FnOnce(&mut Vec<ProjectEntry>)) -> Result<bool> {
     let home = state_folder()?;
     create_private_folder(&home).map_err(|e| Error::io("make the folder", &home, e))?;
@@ -388,13 +387,13 @@ fn change(change: impl FnOnce(&mut Vec<ProjectEntry>)) -> Result<bool> {
     Ok(is_changed)
 }
 
-/// Whether something is at a place, even a dangling link.
+/// Whether a path exists, even as a dangling link.
 pub(super) fn exists(place: &Path) -> bool {
     fs::symlink_metadata(place).is_ok()
 }
 
-/// The inode and birth time of the folder at a place. A folder that is created there later has others. Empty if there
-/// is no folder.
+/// The inode and birth time of the folder at a path. A folder that replaces it has different ones. Empty if there is no
+/// folder.
 pub(super) fn identity_of(place: &Path) -> String {
     let found = fs::metadata(place).ok().filter(fs::Metadata::is_dir);
     let Some(found) = found else { return String::new() };
@@ -417,7 +416,7 @@ fn read() -> Result<Vec<ProjectEntry>> {
     load().map_err(|why| unreadable(&why))
 }
 
-/// Reads all entries, oldest first. The error says why they cannot be read: then nothing is safe.
+/// Reads all entries, oldest first. The error is the reason why they cannot be read. Then nothing is safe.
 fn load() -> Result<Vec<ProjectEntry>, String> {
     let Ok(path) = registry_file() else { return Ok(Vec::new()) };
     match atomic::read_own_within(&path, LIMIT) {
@@ -436,7 +435,7 @@ fn unreadable(why: &str) -> Error {
     Error::config(registry_file().unwrap_or_default().display(), problem)
 }
 
-/// Parses a registry; None if it is not as deaddrop writes it.
+/// Parses a registry; None if it does not have the form that deaddrop writes.
 fn parse(bytes: &[u8]) -> Option<Vec<ProjectEntry>> {
     let mut all: Vec<ProjectEntry> = Vec::new();
     for field in bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0) {
@@ -446,7 +445,7 @@ fn parse(bytes: &[u8]) -> Option<Vec<ProjectEntry>> {
             (b'b', _) if path.is_absolute() => {
                 all.push(ProjectEntry { project: path, ..ProjectEntry::default() });
             }
-            // Older versions wrote the identity of the project.
+            // Older versions wrote the project's identity.
             (b'i', Some(_)) => {}
             (b'c', Some(last)) => {
                 last.consent = Some(String::from_utf8_lossy(rest).into_owned());
@@ -523,7 +522,7 @@ mod tests {
         };
         let many = entry(0..MAX_PLACES + 9);
         assert_eq!(many.merged_with(Some(&many)), many);
-        // Using two places in turn changes nothing.
+        // Using two folders alternately changes nothing.
         let both = entry(0..1).merged_with(Some(&entry(1..2)));
         assert_eq!(entry(1..2).merged_with(Some(&both)), both);
         let written = entry(0..1).merged_with(Some(&entry(1..MAX_PLACES + 9))).written;

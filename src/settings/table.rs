@@ -1,4 +1,4 @@
-//! The table of all settings. Flags, variables, the reader of settings files, errors, `config`, consent and
+//! The table of all settings. Flags, variables, the parsing of settings files, errors, `config`, consent and
 //! docs/settings.md are derived from it.
 
 use std::collections::BTreeMap;
@@ -13,25 +13,25 @@ use crate::text::{capitalized, nearest};
 
 /// The prefix of all environment variables of deaddrop.
 const PREFIX: &str = "DEADDROP_";
-/// `sandbox` is a string, or a table whose `mode` is that string.
+/// `sandbox` is a string, or a table in which `mode` is that string.
 pub(super) const SANDBOX_MODE: [&str; 2] = ["sandbox", "mode"];
 
 /// One setting.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
-    /// Its full name. A dot separates the table, and `*` stands for the name of a policy.
+    /// The full name. A dot separates the table, and `*` stands for the name of a policy.
     pub name: String,
     pub(super) kind: SettingKind,
-    /// Its default, written as in its environment variable.
+    /// The default, written as in the environment variable.
     #[serde(default)]
     pub default: String,
-    /// Its purpose.
+    /// The purpose.
     pub about: String,
-    /// Whether it is also a command-line flag.
+    /// Whether there is also a command-line flag.
     #[serde(default)]
     pub flag: bool,
-    /// When setting it in a project's file needs consent.
+    /// The consent that a project's file needs to set it.
     pub(super) consent: Option<NeedsConsent>,
 }
 
@@ -39,7 +39,7 @@ pub struct Setting {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NeedsConsent {
-    /// The strictest value, which needs no consent.
+    /// The strictest value. It needs no consent.
     pub(super) unless: Option<Value>,
     /// The effect that the person consents to.
     pub(super) does: String,
@@ -71,7 +71,7 @@ pub(super) enum SettingKind {
     Names,
     /// Patterns of files in the workspace.
     Patterns,
-    /// Patterns of paths or beginnings of commands.
+    /// Patterns of paths, or prefixes of commands.
     Rules,
     /// A program and its arguments.
     Command,
@@ -98,7 +98,7 @@ impl SettingKind {
         matches!(self, Paths | Variables | Names | Patterns | Rules | Command)
     }
 
-    /// The valid values, for an error.
+    /// Describes the valid values, for an error.
     pub(super) fn form(&self) -> String {
         let form = match self {
             Self::Folder => "a folder, as a string",
@@ -120,8 +120,8 @@ impl SettingKind {
         form.to_owned()
     }
 
-    /// Parses a value from a variable, a flag or the table of settings. Items of lists of paths are separated by `:`,
-    /// others by commas.
+    /// Parses a value from a variable, a flag or the table of settings. In lists of paths `:` separates the items, in
+    /// other lists a comma.
     pub(super) fn value_of(&self, text: &str) -> Value {
         let separator = if matches!(self, Self::Paths) { ':' } else { ',' };
         let value = match self {
@@ -136,7 +136,7 @@ impl SettingKind {
         value.unwrap_or_else(|| text.into())
     }
 
-    /// Returns what is wrong with a value, if anything. The targets of paths are not checked.
+    /// Describes what is wrong with a value; None if it is valid. The targets of paths are not checked.
     pub(super) fn fault(&self, value: &Value) -> Option<String> {
         let is_valid = match (self, value) {
             (Self::Switch, Value::Bool(_)) | (Self::Policy, Value::String(_)) => true,
@@ -163,7 +163,7 @@ impl SettingKind {
         (!is_valid).then(|| format!("is {} but must be {}", shown(value), self.form()))
     }
 
-    /// Returns what each item of a list must be, if this one is not.
+    /// If an item of a list is invalid, describes what it must be.
     fn item_fault(&self, item: &str) -> Option<&'static str> {
         let (is_right, form) = match self {
             Self::Paths => (is_text(item), "the path of a file or folder"),
@@ -209,23 +209,23 @@ fn shown(value: &Value) -> String {
 }
 
 impl Setting {
-    /// Whether only settings files can set it.
+    /// Whether only a settings file can set it.
     pub(super) fn is_of_file(&self) -> bool {
         self.name.starts_with("guest.") || self.name.contains('*')
     }
 
-    /// Its environment variable, if it has one.
+    /// The name of the environment variable, if there is one.
     pub fn variable(&self) -> Option<String> {
         let name = self.name.to_uppercase().replace('.', "_");
         (!self.is_of_file()).then(|| format!("{PREFIX}{name}"))
     }
 
-    /// The name of its flag, without `--`.
+    /// The name of the flag, without `--`.
     pub fn flag_name(&self) -> String {
         self.name.replace('_', "-")
     }
 
-    /// The placeholder of the value in help.
+    /// The placeholder for the value in help texts.
     pub fn placeholder(&self) -> &'static str {
         match &self.kind {
             SettingKind::Folder => "DIR",
@@ -251,22 +251,22 @@ impl Setting {
         help
     }
 
-    /// Whether it is a boolean.
+    /// Whether the setting is a boolean.
     pub fn is_switch(&self) -> bool {
         matches!(self.kind, SettingKind::Switch)
     }
 
-    /// Whether its value is a path, or paths.
+    /// Whether the value is a path or a list of paths.
     pub(super) fn has_paths(&self) -> bool {
         matches!(self.kind, SettingKind::Folder | SettingKind::Paths)
     }
 
-    /// Whether it is a folder of the project.
+    /// Whether the setting is a folder of the project.
     pub fn is_folder(&self) -> bool {
         matches!(self.kind, SettingKind::Folder)
     }
 
-    /// Its possible values, if they can be listed.
+    /// The possible values, if they can be listed.
     pub fn choices(&self) -> Vec<&str> {
         match &self.kind {
             SettingKind::Choice(names) => names.iter().map(String::as_str).collect(),
@@ -281,7 +281,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().filter(|setting| !setting.is_of_file()).map(|setting| setting.name.as_str())
 }
 
-/// The one name of a setting that has two.
+/// The main name of a setting that has two names.
 pub fn canonical(name: &str) -> &str {
     if name.split('.').eq(SANDBOX_MODE) { SANDBOX_MODE[0] } else { name }
 }
@@ -299,7 +299,7 @@ pub(super) fn named(origin: &str, name: &str) -> Result<&'static Setting> {
     find(name).ok_or_else(|| unknown(origin, name))
 }
 
-/// The header of the table of that name, such as `[policies.NAME]`, if there can be such a table.
+/// The header of the table with this name, such as `[policies.NAME]`, if such a table can exist.
 pub(super) fn header(name: &str) -> Option<String> {
     let deeper = |setting: &&Setting| {
         name.split('.').count() < setting.name.split('.').count() && begins(setting, name)
@@ -326,7 +326,7 @@ pub(super) fn of_variable(variable: &str, origin: &str) -> Result<Option<&'stati
     })
 }
 
-/// The error for a name that no setting has.
+/// The error for the name of an unknown setting.
 pub(super) fn unknown(origin: &str, name: &str) -> Error {
     fn parts(name: &str) -> (&str, &str) {
         name.rsplit_once('.').unwrap_or(("", name))

@@ -1,4 +1,4 @@
-//! Settings from text and variables to what they mean.
+//! From settings in text and variables to the resolved values.
 
 use std::ffi::OsString;
 
@@ -90,7 +90,7 @@ fn the_table_of_defaults_is_what_the_types_say() {
     assert_eq!(config.protected_names[24..], [".inputrc", FILE, FOLDER]);
 }
 
-/// docs/settings.md as the table has it.
+/// docs/settings.md, generated from the table.
 fn reference() -> String {
     let mut text = String::from(REFERENCE);
     for setting in SETTINGS.iter().filter(|setting| !setting.is_of_file()) {
@@ -264,7 +264,7 @@ fn variables_hold_lists_too() {
         with_variable("DEADDROP_PROTECTED_NAMES", ".git, x y").protected_names,
         [".git", "x y"]
     );
-    // An empty variable is an empty list, over what was set below it.
+    // An empty variable is an empty list. It overrides the layers below.
     let raw = layer("[sandbox]\nreadable = [\"/a\"]").unwrap();
     let over = variable("DEADDROP_SANDBOX_READABLE", "").unwrap();
     assert_eq!(

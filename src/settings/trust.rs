@@ -1,9 +1,9 @@
 //! Decides which settings of a project need the person's consent, and whether they have it.
 //!
-//! `deaddrop.toml` may have come with a repository. If it can weaken the defaults, the person must consent first: the
-//! registry contains, for each project, a digest of exactly what they consented to. Flags, variables and the person's
-//! own file need no consent. Data in deaddrop's folders that deaddrop has not made also needs consent, and so do files
-//! in them that git tracks, since anybody who can push can write them.
+//! `deaddrop.toml` may have come with a repository. If it weakens the defaults, the person must consent first. The
+//! registry contains, for each project, a digest of exactly what the person consented to. Flags, variables and the
+//! person's own file need no consent. Data in deaddrop's folders that deaddrop did not write also needs consent, and so
+//! do files there that git tracks, since anybody who can push can write them.
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ use crate::links::follow;
 use crate::program::Programs;
 use crate::text::{first_of, shell_word, visible_line};
 
-/// The longest value that is shown, in characters. Nobody can consent to a longer one.
+/// The longest value that is shown, in characters. Consent to a longer value is impossible.
 const MAX_VALUE: usize = 4_000;
 
 /// What a project weakens, and whether the person has consented.
@@ -34,15 +34,15 @@ const MAX_VALUE: usize = 4_000;
 #[must_use]
 pub struct Consent {
     project: PathBuf,
-    /// Everything that the project's file weakens, and what git tracks in deaddrop's folders.
+    /// Everything that the project's file weakens, and the files in deaddrop's folders that git tracks.
     weakenings: Vec<Weakening>,
-    /// What is in force without consent.
+    /// The weakenings that are in force without consent.
     missing: Vec<Weakening>,
-    /// The digest of what the person has consented to.
+    /// The digest of what the person consented to.
     recorded: Option<String>,
     /// The error if a link in the project leads a path from a flag or variable out of the project.
     link_problem: Option<String>,
-    /// Data in deaddrop's folders that deaddrop has not made for this person.
+    /// Data in deaddrop's folders that deaddrop did not write for this person.
     untrusted_data: Option<Weakening>,
 }
 
@@ -52,7 +52,7 @@ impl Consent {
         let project = &config.project;
         let mut weakenings = weakenings(project, layers);
         weakenings.extend(tracked(config));
-        // Flags and variables come from the person.
+        // Flags and variables are set by the person.
         let is_over = |name: &str| layers.environment.sets(name) || layers.flags.sets(name);
         let in_force = weakenings.iter().filter(|weakening| !is_over(&weakening.name));
         let mut consent = Self {
@@ -70,33 +70,33 @@ impl Consent {
         consent
     }
 
-    /// Data in deaddrop's folders that came with the project, and would be used as sessions, replies and approvals.
+    /// Data in deaddrop's folders that came with the project. It would be used as sessions, replies and approvals.
     pub fn untrusted_data(&self) -> Option<&Weakening> {
         self.untrusted_data.as_ref()
     }
 
-    /// Everything that the project's settings weaken, even if it is not in force.
+    /// Everything that the project's settings weaken, even if another layer overrides it.
     pub fn weakenings(&self) -> &[Weakening] {
         &self.weakenings
     }
 
-    /// What is in force without consent.
+    /// The weakenings that are in force without consent.
     pub fn missing(&self) -> &[Weakening] {
         &self.missing
     }
 
-    /// Whether the person has consented to everything that the settings weaken, even if it is not in force.
+    /// Whether the person consented to everything that the settings weaken, even if another layer overrides it.
     pub fn is_complete(&self) -> bool {
         self.weakenings.is_empty() || self.recorded == Some(self.digest())
     }
 
-    /// Rejects paths from flags and variables that a link in the project leads out of it. The person can name the
-    /// target directly.
+    /// Rejects paths from flags and variables that a link in the project leads out of the project. The person can name
+    /// the target directly.
     pub fn check_links(&self) -> Result<()> {
         self.link_problem.as_ref().map_or(Ok(()), |problem| Err(Error::usage(problem.clone())))
     }
 
-    /// Rejects settings that are in force without consent. The error lists them and says what to do.
+    /// Rejects settings that are in force without consent. The error lists them and suggests what to do.
     pub fn require(&self) -> Result<()> {
         self.check_links()?;
         if self.missing.is_empty() {
@@ -116,7 +116,7 @@ impl Consent {
         Err(Error::config(self.subject(), problem).with_code("consent-needed"))
     }
 
-    /// What is in force without consent, one line each.
+    /// Describes the weakenings that are in force without consent, one line each.
     pub fn lines(&self) -> Vec<String> {
         self.missing.iter().map(Weakening::line).collect()
     }
@@ -148,7 +148,7 @@ impl Consent {
     }
 
     fn allow_settings(&self) -> Result<()> {
-        // Without weakenings an earlier consent is removed, so that it does not apply to later settings.
+        // If nothing is weakened, an earlier consent is removed, so that it does not apply to later settings.
         let digest = (!self.weakenings.is_empty()).then(|| self.digest());
         if digest == self.recorded {
             return Ok(());
@@ -160,7 +160,7 @@ impl Consent {
         })
     }
 
-    /// Extends the consent to the settings that the person has just changed (`keys`), if it was complete `before`.
+    /// If the consent was complete `before`, extends it to the settings that the person has just changed (`keys`).
     /// Returns whether it is complete now.
     ///
     /// # Errors
@@ -180,7 +180,7 @@ impl Consent {
     fn digest(&self) -> String {
         let mut exact: Vec<_> = self.weakenings.iter().map(Weakening::exact).collect();
         exact.sort_unstable();
-        // In another folder the same name can refer to another program.
+        // In another folder, the same name may refer to another program.
         let text = serde_json::to_string(&(exact, identity_of(&self.project))).unwrap_or_default();
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
@@ -205,44 +205,44 @@ impl Weakening {
     }
 }
 
-/// Something that needs consent: a setting of a project, or data or tracked files in deaddrop's folders in it.
+/// Something that needs consent: a setting of a project, or data or tracked files in deaddrop's folders there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weakening {
-    /// The name of the setting, such as `sandbox.network`, or what else it is.
+    /// The name of the setting, such as `sandbox.network`, or what else needs consent.
     pub name: String,
-    /// Its value in TOML; for files and folders with the targets of links.
+    /// The value in TOML. For files and folders it includes the targets of links.
     pub value: String,
-    /// The file and line. None for data and tracked files, and for a value that the project's file does not set but
-    /// that a link in the project leads elsewhere.
+    /// The file and line. None for data and tracked files, and for a value that is not set by the project's file, but
+    /// led elsewhere by a link in the project.
     pub origin: Option<String>,
-    /// Its effect, in a few words.
+    /// The effect, in a few words.
     pub does: &'static str,
-    /// The exact value that consent is bound to.
+    /// The exact value to which the consent is bound.
     pub(super) exact: String,
 }
 
 impl Weakening {
-    /// The name and value that consent is bound to.
+    /// The name and value to which the consent is bound.
     fn exact(&self) -> (&str, &str) {
         (&self.name, &self.exact)
     }
 
-    /// Whether a change of the setting `key` can have caused it.
+    /// Whether a change of the setting `key` can be the cause.
     fn may_result_from(&self, key: &str) -> bool {
         let key = canonical(key);
         self.name == key || (key != "sandbox" && self.name.starts_with(&format!("{key}.")))
     }
 }
 
-/// What the settings file of the project weakens. `project` is canonical.
+/// Everything that the project's settings file weakens. `project` is canonical.
 fn weakenings(project: &Path, layers: &Layers) -> Vec<Weakening> {
     let in_table = SETTINGS.iter().map(|setting| &*setting.name).filter(|name| !name.contains('*'));
     let of_policies = layers.file.within("policies").map(|given| &*given.name);
     in_table.chain(of_policies).filter_map(|name| weakening(name, project, layers)).collect()
 }
 
-/// A setting that needs consent: its paths do (see [`outside`]), or the project's file gives it a value that is neither
-/// the strictest nor the one that applies without that file.
+/// Returns a setting if it needs consent: because of its paths (see [`outside`]), or because the project's file gives
+/// it a value that is neither the strictest nor the one that applies without that file.
 fn weakening(name: &str, project: &Path, layers: &Layers) -> Option<Weakening> {
     let Layers { own, file, .. } = layers;
     let (set, beneath) = (file.setting(name), own.setting(name));
@@ -250,7 +250,7 @@ fn weakening(name: &str, project: &Path, layers: &Layers) -> Option<Weakening> {
     let (value, exact) = if set.setting.has_paths() {
         outside(name, project, layers)?
     } else {
-        // A table has no defaults that apply without it.
+        // A setting in a table has no default that applies without the table.
         let applies = own.sets(name) || !set.setting.is_of_file();
         let is_same = applies && set.value == beneath.value;
         if !file.sets(name) || is_same || unless.as_ref() == Some(&set.value) {
@@ -267,15 +267,15 @@ fn weakening(name: &str, project: &Path, layers: &Layers) -> Option<Weakening> {
 struct LocatedPath<'a> {
     item: &'a str,
     path: PathBuf,
-    /// Its real path.
+    /// The real path.
     place: PathBuf,
     /// Whether `place` is in the project, and not under a protected name.
     is_inside: bool,
-    /// Whether a link in the project, which may have come with it, leads the path out.
+    /// Whether a link in the project, which may have come with it, leads the path out of the project.
     is_led_out: bool,
 }
 
-/// The paths of a setting; None if one is wrong.
+/// The paths of a setting; None if a path is invalid.
 fn located<'a>(
     set: &'a SettingValue,
     project: &Path,
@@ -297,8 +297,8 @@ fn located<'a>(
     Some(located.collect())
 }
 
-/// Whether a folder is under a protected name, a default one or one of the person's own. deaddrop's own folder does
-/// not count as protected, except for the workspace: its state belongs there.
+/// Whether a folder is under a protected name (a default name, or one that the person added). deaddrop's own folder
+/// counts as protected only for the workspace, since its state belongs there.
 fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
     let default = Layer::default();
     let layers = [&default, &layers.own, &layers.environment, &layers.flags];
@@ -317,7 +317,7 @@ fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
 }
 
 /// Returns the paths of a setting, shown and exact, if one of them needs consent: a folder outside the project, or any
-/// path of a list, unless the person's own file names it and no link in the project leads it elsewhere.
+/// path of a list. Paths that the person's own file names need none, unless a link in the project leads elsewhere.
 fn outside(name: &str, project: &Path, layers: &Layers) -> Option<(String, String)> {
     let own = layers.own.setting(name);
     let set = if layers.file.sets(name) { layers.file.setting(name) } else { own.clone() };
@@ -344,8 +344,8 @@ fn outside(name: &str, project: &Path, layers: &Layers) -> Option<(String, Strin
     Some((if is_folder { shown } else { format!("[{shown}]") }, exact.join("\n")))
 }
 
-/// The error for the first path from a flag or variable that a link in the project leads out of it. The person chose
-/// the path, but not the target of the link.
+/// The error for the first path from a flag or variable that a link in the project leads out of the project. The person
+/// chose the path, but not the link's target.
 fn link_problem(project: &Path, layers: &Layers) -> Option<String> {
     SETTINGS.iter().find_map(|setting| {
         let raw = [&layers.flags, &layers.environment].into_iter().find(|raw| raw.sets(&setting.name))?;
@@ -365,8 +365,8 @@ const MAX_NAMES: usize = 20;
 /// Files whose only purpose is to keep an empty folder in a repository.
 const KEEPERS: [&str; 4] = [".gitkeep", ".keep", ".gitignore", "README.md"];
 
-/// Data in deaddrop's folders in the project that deaddrop has not used before, even if a flag names them: somebody
-/// else may have written it. Folders outside the project are weakenings on their own.
+/// Data in deaddrop's folders in the project that deaddrop has not used before, even if a flag names the folder.
+/// Somebody else may have written it. Folders outside the project need consent themselves.
 fn untrusted_data(config: &Config) -> Option<Weakening> {
     let project = &config.project;
     let found = config.roles().into_iter().filter_map(|(role, folder)| {
@@ -385,7 +385,7 @@ fn untrusted_data(config: &Config) -> Option<Weakening> {
     })
 }
 
-/// The first names in a folder, except those that only keep it in a repository; None if there are none.
+/// The first names in a folder, except files that only keep it in a repository; None if there are none.
 fn contents(folder: &Path) -> Option<String> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let entries = match entries {
@@ -409,13 +409,13 @@ fn is_keeper(name: &OsStr) -> bool {
 /// The prefix of git's modes of regular files.
 const REGULAR_FILE: &str = "100";
 
-/// What repositories track in deaddrop's own folders, with the mode and content of each file, so that a changed file
-/// needs new consent. Without git there is nothing to check, since nobody pulls.
+/// The files that repositories track in deaddrop's own folders, with mode and content, so that a changed file needs new
+/// consent. Without git there is nothing to check, since nobody pulls.
 fn tracked(config: &Config) -> Option<Weakening> {
     let folders = config.roles().map(|(_, folder)| real_path(folder)).into_iter();
     let folders: Vec<PathBuf> =
         folders.filter(|folder| folder.starts_with(&config.project)).collect();
-    // A repository can be in another one that tracks other files.
+    // A repository may be inside another one that tracks other files.
     let around: BTreeSet<&Path> = folders.iter().flat_map(|folder| folder.ancestors()).collect();
     let repositories = around.into_iter().filter(|folder| folder.join(".git").exists());
     let programs = Programs::of(config);
@@ -432,8 +432,8 @@ fn tracked(config: &Config) -> Option<Weakening> {
     })
 }
 
-/// What a repository tracks in these folders: the mode and content of each file and its path in the project, or why
-/// that is not known. Git runs at the root, since another repository could be planted further down.
+/// The files that a repository tracks in these folders: mode and content, and the path in the project; or why they are
+/// unknown. Git runs at the root, since another repository could be planted further down.
 fn tracked_in(
     programs: &Programs,
     repository: &Path,
@@ -457,7 +457,7 @@ fn tracked_in(
     let listed = String::from_utf8_lossy(&listed);
     let files = listed.split('\0').filter_map(|line| line.split_once('\t'));
     let is_keeper = |what: &str, path: &str| {
-        // A link keeps no folder in a repository.
+        // A link does not keep a folder in a repository.
         what.starts_with(REGULAR_FILE) && Path::new(path).file_name().is_some_and(is_keeper)
     };
     let files = files.filter(|(what, path)| !is_keeper(what, path));

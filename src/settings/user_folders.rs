@@ -1,4 +1,4 @@
-//! The person's own folders: settings, and deaddrop's state for all projects.
+//! The person's own folders: for settings, and for deaddrop's state of all projects.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -30,8 +30,8 @@ pub(super) fn folders() -> impl Iterator<Item = PathBuf> {
     own_folder().into_iter().chain(user_state_folder())
 }
 
-/// Creates those of the person's own folders that are missing and in one of `writable`. The sandbox cannot hide a
-/// folder that does not exist, so a command could create it.
+/// Creates the person's own folders if they are missing and inside one of `writable`. The sandbox cannot hide a missing
+/// folder, so a command could create it.
 ///
 /// # Errors
 /// A folder cannot be created.
@@ -45,7 +45,7 @@ pub fn create_user_folders(writable: &[&Path]) -> Result<()> {
     Ok(())
 }
 
-/// Creates a folder and its missing parents, accessible only to the person.
+/// Creates a folder and its missing parents. Only the person can access them.
 pub(super) fn create_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

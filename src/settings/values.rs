@@ -1,4 +1,4 @@
-//! Settings that belong together: the sandbox, secrets, notifications, reviews and the guest.
+//! Groups of related settings: the sandbox, secrets, notifications, reviews and the guest.
 
 use std::path::{Path, PathBuf};
 
@@ -11,19 +11,19 @@ use crate::text::visible_line;
 /// How commands are confined.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Sandbox {
-    /// The mechanism.
+    /// The mechanism that confines commands.
     #[serde(rename = "sandbox")]
     pub mode: SandboxMode,
     /// Whether commands can use the network.
     #[serde(rename = "sandbox.network")]
     pub network: bool,
-    /// What commands may change besides the workspace: absolute paths without `.` and `..`.
+    /// The paths that commands may change besides the workspace: absolute, without `.` and `..`.
     #[serde(rename = "sandbox.writable")]
     pub writable: Vec<PathBuf>,
-    /// What commands may read besides the system and toolchains: absolute paths without `.` and `..`.
+    /// The paths that commands may read besides the system and toolchains: absolute, without `.` and `..`.
     #[serde(rename = "sandbox.readable")]
     pub readable: Vec<PathBuf>,
-    /// Additional environment variables for commands: with this value, or without one with deaddrop's own value.
+    /// Additional environment variables for commands. None means deaddrop's own value of the variable.
     #[serde(rename = "sandbox.env", deserialize_with = "variables")]
     pub env: Vec<(String, Option<String>)>,
     /// The most processes and threads that a command may have at once.
@@ -32,10 +32,10 @@ pub struct Sandbox {
     /// The largest file that a command may write, in bytes.
     #[serde(rename = "sandbox.max_file_bytes")]
     pub max_file_bytes: u64,
-    /// The address space of a process in bytes, if limited.
+    /// The most address space of a process, in bytes; None for no limit.
     #[serde(rename = "sandbox.max_memory_bytes", deserialize_with = "limit")]
     pub max_memory_bytes: Option<u64>,
-    /// The free disk space in bytes below which a command is ended. 0 means no limit.
+    /// A command is ended if the free disk space falls below this, in bytes. 0 means no limit.
     #[serde(rename = "sandbox.min_free_bytes")]
     pub min_free_bytes: u64,
 }
@@ -61,18 +61,18 @@ fn limit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SandboxMode {
-    /// The best one that the machine supports.
+    /// The best mechanism that the machine supports.
     Auto,
     /// The program `bwrap`.
     Bwrap,
-    /// Only what works without namespaces.
+    /// Only mechanisms that work without namespaces.
     Partial,
-    /// None.
+    /// No confinement.
     Off,
 }
 
 impl SandboxMode {
-    /// What a policy says about the network, or None if there is no sandbox to enforce it.
+    /// The network rule of a policy; None if there is no sandbox to enforce it.
     pub fn network(self, policy: Option<bool>) -> Option<bool> {
         policy.filter(|_| self != Self::Off)
     }
@@ -108,7 +108,7 @@ pub enum SecretsMode {
 
 impl Secrets {
     /// Whether the file at `path` (relative to the workspace, with `/`) is shown unredacted. Patterns work as in
-    /// policies: one without `/` matches a name at any depth, and `**` matches any number of folders.
+    /// policies: a pattern without `/` matches a name at any depth, and `**` matches any number of folders.
     pub fn allows(&self, path: &str) -> bool {
         self.allow.iter().any(|allowed| names::matches(allowed, path))
     }
@@ -118,12 +118,12 @@ impl Secrets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Notify {
-    /// Not at all.
+    /// No announcement.
     #[default]
     Off,
-    /// The terminal rings its bell.
+    /// The terminal bell.
     Bell,
-    /// `notify-send` shows a message on the desktop.
+    /// A desktop notification from `notify-send`.
     Desktop,
 }
 
@@ -131,7 +131,7 @@ pub enum Notify {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Review {
-    /// Only what the policy asks about.
+    /// Only operations that the policy asks about.
     Off,
     /// Everything that a reply would do.
     Reply,
@@ -140,9 +140,9 @@ pub enum Review {
 /// How to reach the machine or container that executes sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GuestAddress {
-    /// Through a program that relays standard input and output.
+    /// A program that relays standard input and output.
     Command(Vec<String>),
-    /// Through a Unix socket that is first asked to connect to the port.
+    /// A Unix socket. The first request asks it to connect to the port.
     Socket {
         /// The absolute path.
         path: PathBuf,
@@ -152,7 +152,7 @@ pub enum GuestAddress {
 }
 
 impl GuestAddress {
-    /// Reads the table `[guest]`, if there is one. A relative socket is in the project.
+    /// Reads the table `[guest]`, if it exists. A relative socket path is in the project.
     pub(super) fn resolve(raw: &Layer, project: &Path) -> Result<Option<Self>> {
         let Some(origin) = raw.tables.get("guest") else { return Ok(None) };
         let [command, socket, port] =

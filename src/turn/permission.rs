@@ -24,7 +24,7 @@ pub(super) enum Permission {
     Asked(Box<Question>),
 }
 
-/// Whether step `n` may be executed. An approval is valid only for the operation and the state of what it changes.
+/// Whether step `n` may be executed. An approval counts only while the operation and what it would change are the same.
 pub(super) fn check_permission(
     input: &TurnInput,
     n: usize,
@@ -102,7 +102,7 @@ pub fn state_of(
 /// Never: texts and numbers always become JSON.
 fn binding(operation: &Operation, executor: &dyn Executor) -> Result<Digest> {
     let mut bound = serde_json::to_string(operation).expect("texts and numbers become JSON");
-    // Links may lead elsewhere later.
+    // A link may lead elsewhere later.
     let real = executor.resolved_path(operation)?;
     bound += &format!("\0{}\0", real.as_ref().map_or("", RelPath::as_str));
     if let Operation::Move { .. } = operation
@@ -169,7 +169,7 @@ pub fn judge(
         let real_to = moved.and_then(|moved| moved.to.as_ref());
         paths.extend(iter::once(to).chain(real_to).map(|to| (Access::Write, to)));
     }
-    // Most paths are what they lead to.
+    // Most paths resolve to themselves.
     paths.dedup();
     let mut decision = Verdict::Allow;
     for (access, path) in paths {
@@ -181,7 +181,7 @@ pub fn judge(
             _ => policy::path(policy, access, path, size),
         });
         for (rest, size) in moved.iter().flat_map(|moved| &moved.files) {
-            // A path that is not valid cannot be moved to.
+            // An invalid path cannot be the target of a move.
             if let Ok(file) = RelPath::parse(&format!("{path}/{rest}")) {
                 decision = decision.stricter(policy::path(policy, access, &file, Some(*size)));
             }

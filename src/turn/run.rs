@@ -1,5 +1,5 @@
-//! Executes the steps of a reply in order, each to its outcome. A failed step does not stop the others;
-//! `[DONE]` and the person do.
+//! Executes the steps of a reply in order, each to its outcome. A failed step does not stop the others. Only `[DONE]`,
+//! the person, and for a run a failure of the system do.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -20,12 +20,12 @@ use crate::session::{FileVersions, Question};
 use crate::text::{count, visible_line};
 use crate::workspace::Contents;
 
-/// How many steps of one reply are executed.
+/// The maximum number of steps of one reply that are executed.
 pub const STEP_LIMIT: usize = 1_000;
 
-/// How many bytes of files one outbox shows at most.
+/// The maximum number of bytes of files that one outbox shows.
 const SHOWN_LIMIT: u64 = 1_000_000;
-/// How many of the operations that make a `[DONE]` ineffective are named.
+/// The maximum number of operations named as the reason why a `[DONE]` is ineffective.
 const NAMED: usize = 10;
 
 const AFTER_DONE: &str = "it comes after [DONE]";
@@ -100,7 +100,7 @@ struct RunningTurn<'a, 'i> {
     done_at: Option<usize>,
     /// The file versions that the sender saw, with the effects of the steps so far.
     seen: FileVersions,
-    /// The same with the lines that are shown with the outcomes.
+    /// Like `seen`, with the lines that are shown with the outcomes.
     shown: FileVersions,
     /// How many more lines can be shown.
     room: usize,
@@ -257,7 +257,7 @@ impl RunningTurn<'_, '_> {
         self.outcomes.push(outcome);
     }
 
-    /// Records, reports and adds a new outcome. That of a file to show is recorded after all steps.
+    /// Records, reports and adds a new outcome. The outcome of a file to show is recorded after all steps.
     fn record_outcome(&mut self, n: usize, step: &Step, mut outcome: Outcome) -> Result<()> {
         // Only events contain times, and the ID of the question.
         if let Some(asked) = &mut outcome.asked {
@@ -409,7 +409,7 @@ fn read_requested(
     Ok(executor.read(path, part)?.map(|contents| (part, contents)))
 }
 
-/// Subtracts a shown file from the room.
+/// Subtracts the size of a shown file from the remaining room.
 fn take_room(room: &mut u64, contents: &Contents, path: &RelPath) -> Result<(), Failure> {
     *room = room.checked_sub(contents.bytes.len() as u64).ok_or_else(|| {
         Failure::execution(format!(

@@ -2,17 +2,17 @@
 //! they contain it or not.
 
 const MARK: char = '\u{feff}';
-/// The mark in an outbox.
+/// How an outbox shows the mark.
 const SHOWN: &str = "<U+FEFF>";
 
-/// The mark of a file, or an empty slice, and the rest of the file.
+/// Splits a file into its byte order mark (empty if there is none) and the rest.
 pub(super) fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
     let mut buffer = [0; 4];
     let mark = MARK.encode_utf8(&mut buffer).as_bytes();
     bytes.split_at(if bytes.starts_with(mark) { mark.len() } else { 0 })
 }
 
-/// A text without the mark.
+/// Removes the mark from the beginning of a text.
 pub(super) fn without(text: &str) -> &str {
     text.strip_prefix(MARK).or_else(|| text.strip_prefix(SHOWN)).unwrap_or(text)
 }

@@ -8,18 +8,18 @@ use memchr::{memchr_iter, memmem};
 use super::excerpt::Place;
 use crate::text::is_hazard;
 
-/// How many lines are shown as JSON at most.
+/// The most lines that are shown as JSON.
 const MAX_JSON_LINES: usize = 10;
-/// How many equal lines of the searched text are considered at most.
+/// The most equal lines of the searched text that are considered.
 const MAX_EQUAL: usize = 4;
-/// How many candidate places get votes at most.
+/// The most candidate places that get votes.
 const MAX_CANDIDATES: usize = 100_000;
 /// The size of the largest file whose words are compared, in bytes.
 const MAX_WORD_BYTES: usize = 4 << 20;
 
-/// The place in `bytes` that is most similar to `text`, which consists of whole lines: the place that differs
-/// only in white space; otherwise the one with most of its lines; otherwise the line with most of its words.
-/// None if nothing is similar.
+/// The place in `bytes` that is most similar to `text`, which consists of whole lines. A place that differs only in
+/// white space is preferred, then the place with most of the text's lines, then the line with most of its words. None
+/// if nothing is similar.
 pub(super) fn closest(bytes: &[u8], text: &str) -> Option<Place> {
     let bytes = String::from_utf8_lossy(bytes);
     if let Some(found) = find_ignoring_blanks(&bytes, text) {
@@ -29,13 +29,13 @@ pub(super) fn closest(bytes: &[u8], text: &str) -> Option<Place> {
     }
     let wanted: Vec<String> = text.lines().map(without_blanks).collect();
     let begin = by_lines(&bytes, &wanted).or_else(|| by_words(&bytes, text))?;
-    // The place may begin before the file does.
+    // The text may have to begin before the beginning of the file.
     let first = begin.max(0).unsigned_abs();
     let count = wanted.len() - begin.min(0).unsigned_abs().min(wanted.len() - 1);
     Some((first + 1, count))
 }
 
-/// Whether the lines of `bytes` from line `first` on equal those of a text, ignoring white space.
+/// Whether the lines of `bytes`, starting at line `first`, equal those of `text`, ignoring white space.
 pub(super) fn equals_ignoring_blanks(bytes: &[u8], text: &str, first: usize) -> bool {
     let bytes = String::from_utf8_lossy(bytes);
     let mut there = bytes.lines().skip(first.saturating_sub(1));
@@ -44,8 +44,7 @@ pub(super) fn equals_ignoring_blanks(bytes: &[u8], text: &str, first: usize) -> 
         .all(|line| there.next().is_some_and(|found| without_blanks(found) == without_blanks(line)))
 }
 
-/// Up to `lines` lines from line `first` on, as a JSON string in which every white space other than U+0020 is
-/// escaped.
+/// Up to `lines` lines, starting at line `first`, as a JSON string. All white space except U+0020 is escaped.
 pub(super) fn as_json(bytes: &[u8], first: usize, lines: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
     let part: String =
@@ -65,7 +64,7 @@ pub(super) fn as_json(bytes: &[u8], first: usize, lines: usize) -> String {
 fn by_lines(bytes: &str, wanted: &[String]) -> Option<isize> {
     let mut at: HashMap<&str, Vec<usize>> = HashMap::new();
     for (n, line) in wanted.iter().enumerate() {
-        // Lines with only a bracket match in too many places.
+        // Lines that contain only brackets would match in too many places.
         if line.contains(char::is_alphanumeric) {
             let places = at.entry(line).or_default();
             if places.len() < MAX_EQUAL {
@@ -86,8 +85,8 @@ fn by_lines(bytes: &str, wanted: &[String]) -> Option<isize> {
     votes.iter().filter(|(_, count)| *count == most).map(|(begin, _)| *begin).min()
 }
 
-/// The same, so that the longest line of the text meets the line that shares most words with it. They must
-/// share at least half of their words.
+/// The line, from 0, at which the text would have to begin so that its longest line matches the line of the file that
+/// shares the most words with it. The two lines must share at least half of their words.
 fn by_words(bytes: &str, text: &str) -> Option<isize> {
     if bytes.len() > MAX_WORD_BYTES {
         return None;
@@ -99,7 +98,7 @@ fn by_words(bytes: &str, text: &str) -> Option<isize> {
         let found: HashSet<&str> = words(line).collect();
         let shared = found.intersection(&wanted).count();
         let all = found.len() + wanted.len();
-        // 2 · shared / all is 1 if both have the same words.
+        // The similarity, 2 · shared / all, is 1 if both lines have the same words.
         if 4 * shared >= all
             && shared > 0
             && best.is_none_or(|(_, most, of)| shared * of > most * all)
@@ -114,7 +113,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
 }
 
-/// Finds a text, ignoring white space.
+/// Finds a text, ignoring white space. Returns the range in bytes.
 fn find_ignoring_blanks(bytes: &str, text: &str) -> Option<Range<usize>> {
     let wanted = without_blanks(text);
     if wanted.is_empty() {
@@ -128,7 +127,7 @@ fn without_blanks(text: &str) -> String {
     text.chars().filter(|c| !is_blank(*c)).collect()
 }
 
-/// Converts a range of the text without blanks, which is not empty, to a range of `text`.
+/// Converts a nonempty range of the text without white space to a range of `text`.
 fn range_with_blanks(text: &str, at: usize, length: usize) -> Range<usize> {
     let (mut seen, mut begin, mut end) = (0, 0, text.len());
     for (n, c) in text.char_indices().filter(|(_, c)| !is_blank(*c)) {
@@ -165,12 +164,12 @@ mod tests {
 
     #[test]
     fn the_place_that_differs_least_is_found() {
-        // White space.
+        // A difference in white space.
         check("fn a() {\n\tone();\n\ttwo();\n", Some((1, 3)));
-        // One line of several.
+        // A difference in one of several lines.
         check("fn b() {\n    one();\n    three(1, 3);\n}\n", Some((6, 4)));
         check("// the first\nfn a() {\n    one();\n", Some((1, 2)));
-        // A word of one.
+        // A difference in one word of a line.
         check("    three(1, 3);\n", Some((8, 1)));
         check("    three(1, 3);\n}\n", Some((8, 2)));
     }

@@ -1,4 +1,4 @@
-//! Line edits as a pure function of bytes. The file keeps its line endings, and whether its last line ends in a newline.
+//! Line edits as a pure function of bytes. A file keeps its line endings. Its last line keeps or still lacks a newline.
 
 use memchr::{memchr_iter, memmem};
 
@@ -6,7 +6,7 @@ use super::bom;
 use super::lines::FileLines;
 use crate::protocol::{Likeness, Replacement};
 
-/// The most lines that are reported for a text that occurs more than once.
+/// The most line numbers that are reported for a text that occurs more than once.
 pub(super) const REPORTED: usize = 10;
 
 /// A file after an edit.
@@ -14,20 +14,20 @@ pub(super) const REPORTED: usize = 10;
 pub struct Edited {
     /// The new content.
     pub bytes: Vec<u8>,
-    /// The replaced lines, each with a line feed.
+    /// The replaced lines, each ending in a line feed.
     pub replaced: Vec<u8>,
     /// The number of inserted lines.
     pub inserted: usize,
-    /// The file's number of lines after the edit.
+    /// The number of lines of the file after the edit.
     pub total: usize,
 }
 
-/// Replaces lines `start` to `end` (from 1, both included) of `old` by the lines of `with`, each of which ends in
-/// `\n`. The new lines get the line ending of the first replaced one. A byte order mark (U+FEFF) stays before the
-/// first line.
+/// Replaces lines `start` to `end` (from 1, both included) of `old` by the lines of `with`, each of which ends in `\n`.
+/// The new lines get the line ending of the first replaced line. A byte order mark (U+FEFF) stays before the first
+/// line.
 ///
 /// # Errors
-/// The range is not within the file: its number of lines.
+/// The range is not within the file. The error is the file's number of lines.
 pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result<Edited, usize> {
     let (mark, old) = bom::split(old);
     let with = if mark.is_empty() || start > 1 { with } else { bom::without(with) };
@@ -43,7 +43,7 @@ pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result
     Ok(Edited { bytes: [mark, &lines.into_bytes()].concat(), replaced, inserted, total })
 }
 
-/// The reason why nothing was replaced. `n` is the number of the replacement, from 0.
+/// Why nothing was replaced. `n` is the number of the replacement, from 0.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum EditError {
     /// The text to search for is empty.
@@ -53,23 +53,23 @@ pub(super) enum EditError {
     /// The text occurs more than once.
     NotUnique {
         n: usize,
-        /// The first [`REPORTED`] lines of the file, from 1, at which it begins; None for a line that a previous edit
-        /// inserted.
+        /// The lines (from 1) at which the text begins in the original file, up to [`REPORTED`] lines. None for a line
+        /// that a previous edit inserted.
         lines: Vec<Option<usize>>,
         /// The number of occurrences counted.
         count: usize,
-        /// Whether all were counted; false if counting more would have been too much work.
+        /// Whether all occurrences were counted; false if counting more would have been too much work.
         all: bool,
-        /// The likeness that was used; None for an exact search.
+        /// How similar the matched text had to be; None for an exact search.
         likeness: Option<Likeness>,
     },
     /// All edits together would read and move too many bytes.
     TooMuch,
 }
 
-/// Replaces the first occurrence of each text by another, in order, each in the result of the previous one. The texts
-/// are literal, not patterns. All replacements together may read, move and insert `limit` bytes; the last search may
-/// exceed that.
+/// Replaces the first occurrence of each text by another text. The replacements are made in order, each in the result
+/// of the previous one. The texts are literal, not patterns. All replacements together may read, move and insert
+/// `limit` bytes; only the last search may exceed that.
 ///
 /// # Errors
 /// A text is not found, or the limit is exceeded.
@@ -166,7 +166,7 @@ mod tests {
     fn what_all_edits_look_at_and_move_is_counted() {
         let replacement =
             |old: &str, new: &str| Replacement { old: old.to_owned(), new: new.to_owned() };
-        // Looked at, put in and moved by each, in what the one before it made.
+        // The bytes that each edit reads, inserts and moves in the result of the previous edit.
         let edits = [
             (replacement("b", "BB"), 2 + 2 + 4),
             (replacement("c", "C"), 4 + 1),
@@ -178,7 +178,7 @@ mod tests {
         for n in 0..cost {
             assert_eq!(replace_first(b"abcd e", &all, n), Err(EditError::TooMuch));
         }
-        // A small file that the first edit makes large.
+        // A small file that becomes large by the first edit.
         let mut many = vec![replacement("a", &format!("{}z", "a".repeat(10_000)))];
         many.extend((0..4_000).map(|_| replacement("z", "zz")));
         assert_eq!(replace_first(b"a", &many, 4_000 * 10_000), Err(EditError::TooMuch));

@@ -8,11 +8,11 @@ use crate::protocol::Excerpt;
 /// How many lines are shown before and after a place.
 const AROUND: usize = 3;
 
-/// A place in a file: its first line, from 1, and its number of lines. A place with 0 lines is between lines.
+/// A place in a file: its first line (from 1) and its number of lines. A place with 0 lines is between two lines.
 pub(super) type Place = (usize, usize);
 
-/// The lines at `places` and a few lines around each. A place with more than `whole` lines is shown only at its
-/// beginning and end. If there is no room for all places, the first are shown.
+/// The lines at `places` and a few lines around each place. A place with more than `whole` lines is shown only at its
+/// beginning and end. If there is not enough room for all places, only the first ones are shown.
 pub(super) fn around(bytes: &[u8], places: &[Place], whole: usize) -> Excerpt {
     let mut places = places.to_vec();
     places.sort_unstable();
@@ -28,7 +28,7 @@ pub(super) fn around(bytes: &[u8], places: &[Place], whole: usize) -> Excerpt {
         } else {
             [(begin, end), (1, 0)]
         };
-        // Lines shown for the place before are not repeated.
+        // Lines that are already shown for the previous place are not repeated.
         let shown = wanted.last().map_or(0, |(_, end)| *end);
         let parts = parts.map(|(begin, end)| (begin.max(shown + 1), end));
         let lines = parts.iter().map(|(begin, end)| (end + 1).saturating_sub(*begin)).sum();
@@ -42,7 +42,7 @@ pub(super) fn around(bytes: &[u8], places: &[Place], whole: usize) -> Excerpt {
     Excerpt { lines: numbered(bytes, &wanted), more }
 }
 
-/// The lines in some sorted ranges, which include both ends, with their numbers.
+/// The lines in sorted ranges, with their numbers. Both ends of a range are included.
 fn numbered(bytes: &[u8], wanted: &[(usize, usize)]) -> Vec<(usize, String)> {
     let mut wanted = wanted.iter().copied().peekable();
     let mut lines = Vec::new();
@@ -62,7 +62,7 @@ fn numbered(bytes: &[u8], wanted: &[(usize, usize)]) -> Vec<(usize, String)> {
 }
 
 fn shortened(line: &[u8]) -> String {
-    // The most bytes that the shown characters can take, and some more to notice a longer line.
+    // The most bytes that the shown characters can take, plus some more, so that a longer line is noticed.
     const MOST: usize = 8 * Excerpt::LENGTH;
     match line.len() {
         ..=MOST => Excerpt::line(&String::from_utf8_lossy(line)),
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(numbers(&file(20), &[(8, 2)], 10), (all(5, 12), 0));
         assert_eq!(numbers(&file(20), &[(1, 1)], 10), (all(1, 4), 0));
         assert_eq!(numbers(&file(20), &[(20, 1)], 10), (all(17, 20), 0));
-        // Between lines 7 and 8, and where the file ends now.
+        // A place between lines 7 and 8, and one at the end of the file.
         assert_eq!(numbers(&file(20), &[(8, 0)], 10), (all(5, 10), 0));
         assert_eq!(numbers(&file(2), &[(3, 0)], 10), (all(1, 2), 0));
         assert_eq!(numbers("", &[(1, 0)], 10), (vec![], 0));

@@ -16,7 +16,7 @@ impl Overlay<'_> {
         let (path, last) = path_of(operation)?;
         let location = match self.resolve(path, last) {
             Ok(location) => location,
-            // Access to deaddrop's own state cannot be approved.
+            // Nobody can approve access to deaddrop's own state.
             Err(failure) if is_own_state(&failure) => {
                 return Some(PathFacts::default());
             }
@@ -41,7 +41,7 @@ impl Overlay<'_> {
         let location = self.resolve(path, last).ok()?;
         match location.found.as_ref()? {
             LocatedEntry::Folder => None,
-            // A folder moves with everything in it.
+            // A folder is moved with everything in it.
             LocatedEntry::OnDisk(found)
                 if found.is_dir() && matches!(operation, Operation::Move { .. }) =>
             {
@@ -57,7 +57,7 @@ impl Overlay<'_> {
         PathFacts { real, size, protected, moved: None }
     }
 
-    /// The size of the regular file at a location; None if there is none.
+    /// The size of the regular file at a location; None if there is no regular file.
     pub(super) fn size_at(&self, location: &PathLocation) -> Option<u64> {
         match location.found.as_ref()? {
             LocatedEntry::OnDisk(found) => found.is_file().then(|| found.len()),
@@ -67,7 +67,7 @@ impl Overlay<'_> {
     }
 }
 
-/// The path that an operation changes, and whether a link there is followed.
+/// The path that an operation changes, and whether the operation follows a link at that path.
 fn changed_by(operation: &Operation) -> Option<(&RelPath, FinalLink)> {
     match operation {
         Operation::Create { path, .. } | Operation::Edit { path, .. } => {
@@ -83,7 +83,7 @@ fn changed_by(operation: &Operation) -> Option<(&RelPath, FinalLink)> {
     }
 }
 
-/// The path of a file operation, and whether a link there is followed.
+/// The path of a file operation, and whether the operation follows a link at that path.
 pub(super) fn path_of(operation: &Operation) -> Option<(&RelPath, FinalLink)> {
     match operation {
         Operation::Read { path, .. } => Some((path, FinalLink::Follow)),
@@ -95,8 +95,8 @@ pub(super) fn path_of(operation: &Operation) -> Option<(&RelPath, FinalLink)> {
 }
 
 impl Contents {
-    /// The complete content of a file, never a part. If the file is that long, the caller has read one byte more than
-    /// `limit` and `room` allow. `room` is how many bytes this reply may still read.
+    /// The complete content of a file, never a part. The caller must have tried to read one byte more than `limit` and
+    /// `room` allow, so that a longer file is recognised. `room` is how many more bytes this reply may read.
     pub fn whole(self, encoding: Encoding, limit: u64, room: &mut u64) -> Result<Detail, Failure> {
         const HOW_ELSE: &str =
             "read parts of it with a shell command, such as `sed -n 1,200p` or `head -c 100000`";
@@ -120,7 +120,7 @@ impl Contents {
                 text::byte_count(*room)
             )));
         }
-        // It may have become shorter in the meantime.
+        // The file may have become shorter in the meantime.
         let size = bytes.len() as u64;
         let content = encoding.encode(&bytes).ok_or_else(|| {
             Failure::execution(format!(

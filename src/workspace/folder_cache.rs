@@ -1,9 +1,9 @@
 //! Opens many folders of the workspace by their paths.
 //!
-//! Opening each path from the root would take quadratic time in a chain of nested folders. A [`FolderCache`]
-//! continues from the nearest parent that it still has open.
+//! Opening each path from the root would take quadratic time in a chain of nested folders. A [`FolderCache`] continues
+//! from the nearest parent folder that is still open.
 //!
-//! A cache is used for one pass over the workspace, in which deaddrop moves no folders: a handle stays valid when
+//! Use a cache for only one pass over the workspace, during which deaddrop moves no folders: a handle stays valid when
 //! its folder is moved.
 
 use std::io;
@@ -16,11 +16,11 @@ use super::names::{split, unescaped};
 
 /// The most folders that are kept open.
 const MAX_OPEN: usize = 64;
-/// The longest part of a path that is opened at once, in bytes. The system's limit is 4,096.
+/// The longest part of a path that is opened at once, in bytes. The system's limit is 4,096 bytes.
 #[cfg(target_os = "linux")]
 const AT_ONCE: usize = 3_072;
 
-/// Opens folders by their paths without following links, and keeps some parents of the last one open.
+/// Opens folders by their paths without following links, and keeps some parents of the last folder open.
 pub(super) struct FolderCache<'a> {
     root: &'a Dir,
     /// The path of the deepest open folder.
@@ -45,7 +45,7 @@ impl<'a> FolderCache<'a> {
     /// The folder at an escaped path.
     ///
     /// # Errors
-    /// There is none, or a component is a link.
+    /// There is no such folder, or a component is a link.
     pub(super) fn folder(&mut self, path: &str) -> io::Result<&Dir> {
         let is_above = |above: &str| {
             path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -62,7 +62,7 @@ impl<'a> FolderCache<'a> {
         opened.map(|()| self.last())
     }
 
-    /// The metadata of the entry at an escaped path, and its folder. The root's folder is itself.
+    /// The metadata of the entry at an escaped path, and the entry's folder. The root's folder is the root itself.
     ///
     /// # Errors
     /// There is no entry, or it cannot be inspected.
@@ -76,28 +76,28 @@ impl<'a> FolderCache<'a> {
         Ok((folder, found))
     }
 
-    /// Whether an error for a path proves that it has no entry: the entry or a folder on the way is gone, the
-    /// folder is not a folder now, or the name is impossible.
+    /// Whether an error for a path proves that no entry exists there: the entry or a parent folder is gone, a parent is
+    /// no longer a folder, or the name is impossible.
     pub(super) fn proves_absence(&mut self, path: &str, error: &io::Error) -> bool {
         use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
         matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
             || self.is_behind_link(path)
     }
 
-    /// Whether a folder on the way to an escaped path is a link.
+    /// Whether a parent folder in an escaped path is a link.
     fn is_behind_link(&mut self, path: &str) -> bool {
         let Some((folder, _)) = path.rsplit_once('/') else { return false };
         if self.folder(folder).is_ok() {
             return false;
         }
-        // The folders before the link could be opened, and the last of them is still open.
+        // The folders before the link were opened, and the last of them is still open.
         let rest = folder[self.path.len()..].trim_start_matches('/');
         let name = rest.split('/').next().unwrap_or_default();
         let found = self.last().symlink_metadata(unescaped(name));
         found.is_ok_and(|found| found.is_symlink())
     }
 
-    /// Converts the cache into the folder that was opened last.
+    /// Returns the folder that was opened last.
     ///
     /// # Errors
     /// Too many files are open.
@@ -110,8 +110,8 @@ impl<'a> FolderCache<'a> {
         self.open.last().map_or(self.root, |(_, folder)| folder)
     }
 
-    /// Opens the rest of the path: half of it at once, then half of the rest, and so on. So parents are kept open
-    /// too, more of them near the end.
+    /// Opens the rest of the path: half of it at once, then half of what remains, and so on. In this way some parents
+    /// stay open, too, and more of them near the end of the path.
     fn open_rest(&mut self) -> io::Result<()> {
         loop {
             let known = self.open.last().map_or(0, |(end, _)| *end);
@@ -129,7 +129,7 @@ impl<'a> FolderCache<'a> {
                     continue;
                 }
             }
-            // Open name by name, so that an error is about that name.
+            // Open one name at a time, so that an error refers to that name.
             let end = self.end_of_name(from);
             let folder = self.last().open_dir_nofollow(unescaped(&self.path[from..end]))?;
             self.keep_open(end, folder);
@@ -159,14 +159,14 @@ impl<'a> FolderCache<'a> {
 }
 
 impl Workspace {
-    /// The folder at an escaped path, opened without following links. Use a [`FolderCache`] for many.
+    /// The folder at an escaped path, opened without following links. For many paths, use a [`FolderCache`].
     pub(super) fn folder_at(&self, path: &str) -> io::Result<Dir> {
         let mut folders = FolderCache::new(self);
         folders.folder(path)?;
         folders.into_last()
     }
 
-    /// The metadata of the entry at an escaped path, and its folder. The root's folder is itself.
+    /// The metadata of the entry at an escaped path, and the entry's folder. The root's folder is the root itself.
     ///
     /// # Errors
     /// There is no entry, or it cannot be inspected.
@@ -187,7 +187,7 @@ mod linux {
 
     use super::unescaped;
 
-    /// Opens a folder some levels below another. Fails if the system cannot do that or the path has a problem.
+    /// Opens a folder several levels below another. Fails if the system does not support this or the path is unusable.
     pub(super) fn open_below(folder: &Dir, path: &str) -> io::Result<Dir> {
         if path.split('/').any(|name| matches!(name, "" | "." | "..")) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// A chain of so many folders, and a workspace there.
+    /// A chain of this many nested folders, and a workspace at its top.
     fn chain(levels: usize) -> (tempfile::TempDir, Workspace) {
         let dir = tempfile::tempdir().unwrap();
         let root = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn any_depth_is_reached_and_few_folders_are_held() {
-        // Longer than any path that the system takes.
+        // Longer than any path that the system accepts.
         let (_dir, workspace) = chain(5_000);
         let mut folders = FolderCache::new(&workspace);
         let numbers: Vec<u64> = (0..=5_000)
@@ -273,7 +273,7 @@ mod tests {
         assert!(!folders.is_behind_link("link"));
         let is = folders.folder("a/b").unwrap().dir_metadata().unwrap().ino();
         assert_eq!(is, fs::metadata(root.join("a/b")).unwrap().ino());
-        // A folder that only begins with the same name is another.
+        // A folder whose name only begins with the same name is a different folder.
         fs::create_dir(root.join("a/bb")).unwrap();
         let is = folders.folder("a/bb").unwrap().dir_metadata().unwrap().ino();
         assert_eq!(is, fs::metadata(root.join("a/bb")).unwrap().ino());

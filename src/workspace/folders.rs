@@ -1,4 +1,4 @@
-//! Resolves paths that lead to folders. Such a path can resolve to the root, since a link may end in `..`.
+//! Resolves paths that lead to folders. Such a path can resolve to the root, because a link may end in `..`.
 
 use std::path::PathBuf;
 
@@ -13,8 +13,8 @@ use super::overlay::Overlay;
 use crate::protocol::{Failure, Operation, RelPath};
 
 impl Overlay<'_> {
-    /// The path of a file operation, or of a command's working directory, with links resolved. None if there is no
-    /// path, or it leads to the root or cannot be resolved.
+    /// The path of a file operation or of a command's working directory, with links resolved. None if there is no path,
+    /// or if it leads to the root or cannot be resolved.
     pub fn resolved_path(&self, operation: &Operation) -> Option<RelPath> {
         let (path, last) = match operation {
             Operation::Run(run) => (run.cwd.as_ref()?, FinalLink::Follow),
@@ -50,7 +50,7 @@ impl Workspace {
         Ok(self.path.join(names.join("/")))
     }
 
-    /// The names that lead to a folder from the root, without links; None if nothing exists.
+    /// The names from the root to a folder, with links resolved; None if nothing exists.
     fn folder_names(&self, path: &RelPath) -> Result<Option<Vec<String>>, Failure> {
         let location = match self.as_is().walk_to(path, FinalLink::Follow)? {
             Arrival::Folder(names) => return Ok(Some(names)),
@@ -67,8 +67,8 @@ impl Workspace {
         }
     }
 
-    /// Opens a folder, or the root; also returns its path from the root without links, with a `/` at the end (empty
-    /// for the root).
+    /// Opens a folder (None: the root). Also returns its path from the root without links, with a `/` at the end; the
+    /// path of the root is empty.
     pub(super) fn open_folder(&self, path: Option<&RelPath>) -> Result<(Dir, String), Failure> {
         let root = self.root.try_clone();
         let root = root.map_err(|e| Failure::execution(format!("Cannot open the root: {e}")))?;

@@ -1,4 +1,4 @@
-//! Replaces lines of a file. The file keeps its line endings, and whether its last line ends in a newline. Pure.
+//! Replaces lines of a file. The file keeps its line endings. Its last line keeps or still lacks a newline. Pure.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use memchr::memchr_iter;
 
 /// The lines of a file, with their endings stored separately.
 pub(super) struct FileLines {
-    /// A line feed, then each line with a line feed.
+    /// A line feed, followed by all lines, each ending in a line feed.
     pub(super) text: Vec<u8>,
     /// Whether each line ends in CRLF.
     crlf: Vec<bool>,
@@ -31,7 +31,7 @@ impl FileLines {
         }
         let ended = begin == bytes.len();
         if !ended {
-            // `replace` decides the ending of this line when it needs one.
+            // `replace` chooses the ending of this line when one is needed.
             crlf.push(false);
             text.extend_from_slice(&bytes[begin..]);
             text.push(b'\n');
@@ -43,7 +43,7 @@ impl FileLines {
         self.crlf.len()
     }
 
-    /// `count` lines from `line` on, each with a line feed.
+    /// Returns `count` lines, starting at `line`, each ending in a line feed.
     pub(super) fn part(&self, line: usize, count: usize) -> &[u8] {
         &self.text[self.range(line, count)]
     }
@@ -69,7 +69,7 @@ impl FileLines {
         bytes
     }
 
-    /// Replaces `count` lines from `line` on; returns the number of new lines.
+    /// Replaces `count` lines, starting at `line`. Returns the number of new lines.
     pub(super) fn replace(&mut self, line: usize, count: usize, new: &str) -> usize {
         let last = self.crlf.len() - 1;
         let crlf = match (self.ended, line == last) {
@@ -84,7 +84,7 @@ impl FileLines {
         let inserted = memchr_iter(b'\n', new.as_bytes()).count();
         self.text.splice(self.range(line, count), new.bytes());
         self.crlf.splice(line..line + count, std::iter::repeat_n(crlf, inserted));
-        // An empty last line without an ending does not exist once the file is read again.
+        // An empty last line without an ending would not exist once the file is read again.
         if !self.ended && self.text.ends_with(b"\n\n") {
             self.text.pop();
             self.crlf.pop();

@@ -1,5 +1,5 @@
 //! Lists the entries of a folder, and visits everything below it, in a fixed order. Links are not followed, and
-//! deaddrop's own files are left out. Folders are opened relative to their parent's handle.
+//! deaddrop's own files are left out. Each folder is opened relative to its parent's handle.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -15,25 +15,25 @@ use super::walk::{EntryKind, FileType, Handle, may_be_folder};
 use super::{Workspace, process};
 use crate::protocol::{Failure, RelPath};
 
-/// The deepest level that is visited: each folder on the way is kept open.
+/// The deepest level that is visited. The limit is needed because each parent folder is kept open.
 const MAX_DEPTH: usize = 200;
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderEntry {
-    /// Its name, which can be any bytes.
+    /// The entry's name, which can be any bytes.
     pub name: OsString,
-    /// Whether it is a folder; false for a link to one.
+    /// Whether the entry is a folder; false for a link to a folder.
     pub is_dir: bool,
-    /// Its size in bytes; that of the link itself for a link, and 0 for a folder.
+    /// The size in bytes: 0 for a folder, and the link's own size for a link.
     pub size: u64,
-    /// When it was last written, in nanoseconds since 1970, if known.
+    /// When the entry was last written, in nanoseconds since 1970, if known.
     pub written: Option<i64>,
 }
 
 /// Where a listing or search begins.
 pub(super) enum ListRoot {
-    /// An open folder, and its path from the root without links, with a `/` at the end; empty for the root.
+    /// An open folder, and its path from the root without links, with a `/` at the end (empty for the root).
     Folder(Dir, String),
     /// Anything else.
     File(Box<DiskLocation>),
@@ -42,23 +42,23 @@ pub(super) enum ListRoot {
 /// Which entries are visited.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryFilter {
-    /// All.
+    /// All entries.
     All,
-    /// All except `.git`.
+    /// All entries except `.git`.
     WithoutGit,
-    /// Those that are not ignored, except `.git`.
+    /// Entries that are not ignored, except `.git`.
     NotIgnored,
 }
 
-/// An entry that is visited.
+/// An entry passed to a visitor.
 pub(super) enum Visited<'a> {
-    /// A folder, before its entries.
+    /// A folder, reported before its entries.
     Folder(&'a str),
     /// Anything but a folder.
     File(VisitedFile<'a>),
     /// An entry that cannot be inspected, or a folder that cannot be read.
     Unreadable(&'a str),
-    /// One of deaddrop's own files or folders, whose name stays hidden.
+    /// One of deaddrop's own files or folders. The name stays hidden.
     OwnState,
 }
 
@@ -66,12 +66,12 @@ pub(super) enum Visited<'a> {
 pub(super) struct VisitedFile<'a> {
     /// Its path from the root, as text.
     pub(super) path: &'a str,
-    /// Its folder.
+    /// The folder that contains the file.
     pub(super) folder: &'a Handle,
     /// Its name in the folder.
     pub(super) name: &'a [u8],
     pub(super) kind: EntryKind,
-    /// Its size; that of the link itself for a link.
+    /// The size; for a link, that of the link itself.
     pub(super) size: u64,
 }
 
@@ -82,19 +82,19 @@ pub(super) type Visit<'a> = &'a mut dyn FnMut(Visited<'_>) -> ControlFlow<()>;
 enum ChildEntry {
     Folder,
     File(EntryKind, u64),
-    /// It cannot be inspected; the value is whether it is a folder.
+    /// The entry cannot be inspected. The value is whether it is a folder.
     Unreadable(bool),
     OwnState,
 }
 
 impl Workspace {
-    /// The entries of a folder, or of the root, sorted by the bytes of their names. Links on the way are followed
+    /// The entries of a folder (None: the root), sorted by the bytes of their names. Links in the path are followed
     /// within the workspace.
     pub fn list(&self, path: Option<&RelPath>) -> Result<Vec<FolderEntry>, Failure> {
         self.list_up_to(path, usize::MAX)
     }
 
-    /// The same, but only the first `limit` entries that the file system returns.
+    /// Like [`Self::list`], but lists only the first `limit` entries that the file system returns.
     pub(super) fn list_up_to(
         &self,
         path: Option<&RelPath>,
@@ -112,7 +112,7 @@ impl Workspace {
                 None | Some(ChildEntry::OwnState) => continue,
                 Some(ChildEntry::Folder) => (true, 0),
                 Some(ChildEntry::File(_, size)) => (false, size),
-                // A mount that does not respond is still listed by its name.
+                // An entry of a mount that does not respond is still listed by its name.
                 Some(ChildEntry::Unreadable(is_dir)) => (is_dir, 0),
             };
             let written = folder.stat(&name, true).ok().map(|(_, _, facts)| facts.written);
@@ -135,12 +135,12 @@ impl Workspace {
             Ok(DiskLocation { found: None, .. }) => Err(self.as_is().nothing_at(path)),
             Ok(DiskLocation { found: Some(found), .. }) if found.is_dir() => folder(),
             Ok(spot) => Ok(ListRoot::File(Box::new(spot))),
-            // A link can lead to a folder without a path of its own, such as the root.
+            // A link can lead to a folder that has no path of its own, such as the root.
             Err(failure) => folder().map_err(|_| failure),
         }
     }
 
-    /// Visits everything below a folder, in the order of paths; `prefix` is its path with a `/` at the end.
+    /// Visits everything below a folder, in the order of paths. `prefix` is the folder's path with a `/` at the end.
     pub(super) fn visit_below(
         &self,
         folder: &Dir,
@@ -160,7 +160,7 @@ impl Workspace {
         };
     }
 
-    /// The type of an entry of a folder; None if it is gone.
+    /// The type of an entry of a folder; None if the entry is gone.
     fn child(
         &self,
         folder: &Handle,
@@ -197,7 +197,7 @@ struct Lister<'a> {
 }
 
 impl Lister<'_> {
-    /// The ignore rules of the folders above one. None if they ignore the folder itself: a folder that a request
+    /// The ignore rules of the parent folders. None if these rules ignore the folder itself: a folder that a request
     /// names is listed completely.
     fn rules_above(&mut self, prefix: &str) -> Option<Arc<IgnoreRules>> {
         let mut folder = Handle::root(&self.workspace.root).ok()?;
@@ -292,7 +292,7 @@ impl Lister<'_> {
     }
 }
 
-/// The path of a folder for a reader.
+/// The path of a folder, for display.
 fn shown_folder(prefix: &str) -> &str {
     if prefix.is_empty() { "." } else { prefix }
 }

@@ -1,8 +1,8 @@
 //! Resolves a path to a handle on its parent folder, without ever leaving the workspace.
 //!
-//! Each component is opened relative to the handle of the component before, without following links. A link is read
-//! and its target resolved in the same way; `..` returns to a handle that is already open. So replacing a folder by a
-//! link between a check and its use cannot lead outside: no path is checked first and used later.
+//! Each component is opened relative to the handle of the previous component, without following links. If a component
+//! is a link, its target is resolved in the same way; `..` returns to a handle that is already open. No path is checked
+//! first and used later, so replacing a folder by a link in between cannot lead outside the workspace.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,7 +23,7 @@ const LINK_LIMIT: usize = 40;
 /// What to do if the last component is a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum FinalLink {
-    /// Follow it.
+    /// Follow the link.
     Follow,
     /// Use the link itself.
     Keep,
@@ -33,9 +33,9 @@ pub(super) enum FinalLink {
 pub(super) struct DiskLocation {
     /// The deepest existing folder of the path.
     pub(super) folder: Arc<Dir>,
-    /// Folders that would have to be created below it.
+    /// Folders below `folder` that do not exist yet.
     pub(super) missing: Vec<String>,
-    /// The name within the last of them.
+    /// The last component of the path.
     pub(super) name: String,
     /// The path relative to the workspace's root, with links resolved.
     pub(super) real: RelPath,
@@ -53,11 +53,11 @@ pub(super) struct PathLocation {
     pub(super) found: Option<LocatedEntry>,
 }
 
-/// The result of resolving a path.
+/// The result of resolving a path to its end.
 pub(super) enum Arrival {
     /// A name in a folder.
     At(Box<PathLocation>),
-    /// A folder that a link leads to: its names from the root, with links resolved.
+    /// A folder that a link leads to: the names from the root, with links resolved.
     Folder(Vec<String>),
 }
 
@@ -65,9 +65,9 @@ pub(super) enum Arrival {
 pub(super) enum LocatedEntry {
     /// An entry on disk.
     OnDisk(Metadata),
-    /// A file of the overlay.
+    /// A file that the overlay contains.
     File,
-    /// A folder that is only in the overlay.
+    /// A folder that exists only in the overlay.
     Folder,
 }
 
@@ -82,13 +82,13 @@ impl LocatedEntry {
 }
 
 impl PathLocation {
-    /// The deepest existing folder, and the name in it, unless the folder is only in the overlay.
+    /// The deepest existing folder, and the last component. Fails if the folder exists only in the overlay.
     pub(super) fn place(&self, path: &RelPath) -> Result<(&Dir, &str), Failure> {
         let folder = self.folders.last().and_then(Option::as_deref);
         Ok((folder.ok_or_else(|| not_found(path))?, &self.name))
     }
 
-    /// The location on disk; fails if it is only in the overlay.
+    /// Converts to a location on disk; fails if the location exists only in the overlay.
     pub(super) fn on_disk(self, path: &RelPath) -> Result<DiskLocation, Failure> {
         let Self { folders, missing, name, real, found } = self;
         let found = match found {
@@ -107,7 +107,7 @@ impl Workspace {
         self.as_is().resolve(path, last)?.on_disk(path)
     }
 
-    /// Refuses writes to protected names. Checks `path` as requested and the real path.
+    /// Refuses writes to protected names. Checks both `path` as requested and the resolved path.
     pub(super) fn refuse_protected(&self, path: &RelPath, real: &RelPath) -> Result<(), Failure> {
         // Nobody can approve a change of deaddrop's own state.
         if self.is_in_state(path) {
@@ -126,7 +126,7 @@ impl Workspace {
     ) -> Result<PathLocation, Failure> {
         let names = held.iter().map(|(name, _)| name).chain(&missing).chain([&name]);
         let real = names.map(String::as_str).collect::<Vec<_>>().join("/");
-        // A link's target can contain names that no reply can express.
+        // The target of a link can contain names that no reply can express.
         let name_of = RelPath::parse(&real)?;
         if name_of.as_str() != real {
             return Err(Failure::rejected(format!(
@@ -146,12 +146,12 @@ impl Workspace {
         Ok(PathLocation { folders: folders.collect(), missing, name, real, found })
     }
 
-    /// Whether a real path is part of deaddrop's own state.
+    /// Whether a resolved path is part of deaddrop's own state.
     pub(super) fn is_in_state(&self, real: &RelPath) -> bool {
         self.state.iter().any(|own| real.is_within(own))
     }
 
-    /// Refuses deaddrop's own state, by whatever name it was reached.
+    /// Refuses access to deaddrop's own state, whatever name was used to reach it.
     fn refuse_state(&self, found: &Metadata, path: &RelPath) -> Result<(), Failure> {
         let id = (found.dev(), found.ino());
         if self.state_ids.contains(&id) { Err(own_state(path)) } else { Ok(()) }
@@ -182,7 +182,7 @@ impl Overlay<'_> {
         }
     }
 
-    /// Resolves `path` for a write; under a protected name only with the person's permission (`permit`).
+    /// Resolves `path` for a write. A path with a protected name is refused unless the person permits it (`permit`).
     pub(super) fn resolve_for_write(
         &self,
         path: &RelPath,
@@ -287,7 +287,7 @@ impl Overlay<'_> {
                 return Err(no_folder(path, &name));
             }
         }
-        // Only a link to a folder ends here.
+        // Only a path whose last component is a link to a folder gets here.
         Ok(Arrival::Folder(held.into_iter().map(|(name, _)| name).collect()))
     }
 }
@@ -309,7 +309,7 @@ fn inspect(
         },
     };
     Ok(match (on_disk, cover) {
-        // The overlay has replaced whatever else existed here.
+        // The overlay has replaced whatever existed here on disk.
         (on_disk, Some(Cover::Folder)) if !on_disk.as_ref().is_some_and(Metadata::is_dir) => {
             Some(LocatedEntry::Folder)
         }
@@ -317,12 +317,12 @@ fn inspect(
     })
 }
 
-fn joined(held: &[(String, Option<Dir>)], name: &str) -> String {
+fn joined(held: &[(String, Option<Arc<Dir>>)], name: &str) -> String {
     let names = held.iter().map(|(name, _)| name.as_str()).chain([name]);
     names.collect::<Vec<_>>().join("/")
 }
 
-/// The error for a path that leads outside.
+/// The error for a path that leads outside the workspace.
 pub(super) fn outside(path: &RelPath) -> Failure {
     Failure::rejected(PathFault::Outside(path.to_string()).to_string()).as_a(Mistake::PathRefused)
 }
@@ -332,7 +332,7 @@ pub(super) fn own_state(path: &RelPath) -> Failure {
         .as_a(Mistake::OwnState)
 }
 
-/// Whether the error says that a path is part of deaddrop's own state.
+/// Whether a failure says that the path is part of deaddrop's own state.
 pub(super) fn is_own_state(failure: &Failure) -> bool {
     failure.mistake == Some(Mistake::OwnState)
 }
@@ -341,13 +341,13 @@ pub(crate) fn not_found(path: &RelPath) -> Failure {
     Failure::execution(format!("File '{path}' not found")).as_a(Mistake::FileNotFound)
 }
 
-/// The error for a missing folder where a file would be accepted, too.
+/// The error for a missing path at which either a folder or a file would have been accepted.
 pub(crate) fn nothing_found(path: &RelPath) -> Failure {
     let what = if path.name().contains('.') { "File (or folder)" } else { "Folder (or file)" };
     Failure::execution(format!("{what} '{path}' not found")).as_a(Mistake::FileNotFound)
 }
 
-/// The error for creating a file that exists; only the operations dialect can request this.
+/// The error for creating a file that already exists. Only the operations dialect can ask for this check.
 pub(crate) fn already_exists(path: &RelPath, is_folder: bool) -> Failure {
     let what = if is_folder {
         "it is a folder"
@@ -369,7 +369,7 @@ fn no_folder(path: &RelPath, name: &str) -> Failure {
 pub(super) fn failed(doing: &str, path: &RelPath, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => not_found(path),
-        // These would also make all later operations fail.
+        // These errors would also make all later operations fail.
         io::ErrorKind::StorageFull
         | io::ErrorKind::QuotaExceeded
         | io::ErrorKind::ReadOnlyFilesystem => {

@@ -1,5 +1,5 @@
-//! Errors for missing files and folders, with a suggestion of what was probably meant. Only names that a reply may
-//! list are suggested, and only a limited number of names is searched.
+//! Errors for missing files and folders, with a suggestion for the intended path. Only names that a reply may list are
+//! suggested, and only a limited number of names is searched.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ const SEARCHED_NAMES: usize = 2_000;
 pub(super) enum Needed {
     File,
     Folder,
-    /// Either.
+    /// A file or a folder.
     Any,
 }
 
@@ -36,7 +36,7 @@ impl Overlay<'_> {
         self.suggest(path, Needed::File, not_found(path))
     }
 
-    /// The error for a missing folder at `path` where a file would be accepted, too.
+    /// The error for a missing path at which either a folder or a file would have been accepted.
     pub(super) fn nothing_at(&self, path: &RelPath) -> Failure {
         self.suggest(path, Needed::Any, nothing_found(path))
     }
@@ -48,8 +48,8 @@ impl Overlay<'_> {
         }
     }
 
-    /// The entry that was probably meant by a path: the end of the path, an entry elsewhere with the same name, or one
-    /// in the same folder with a similar name.
+    /// The entry that a path probably means: the end of the path, an entry in another folder with the same name, or an
+    /// entry in the same folder with a similar name.
     pub(super) fn guess(&self, path: &RelPath, needed: Needed) -> Option<RelPath> {
         let is_there = |path: &RelPath| {
             let location = self.resolve(path, FinalLink::Follow).ok();
@@ -66,7 +66,7 @@ impl Overlay<'_> {
         let mut found: Vec<RelPath> = Vec::new();
         let own = split(path.as_str()).0;
         let mut left = SEARCHED_NAMES;
-        // Search the path's own folder first, since it can be deep.
+        // Search the path's own folder first, because it can be deep.
         let mut folders = VecDeque::from([own.to_owned()]);
         folders.extend((!own.is_empty()).then(String::new));
         while let Some(folder) = folders.pop_front().filter(|_| left > 0) {
@@ -80,7 +80,7 @@ impl Overlay<'_> {
                 if may_be && needed.accepts(entry.is_dir) {
                     found.push(full.clone());
                 }
-                // Skip hidden folders, which belong to tools, and the folder searched first.
+                // Skip hidden folders, which belong to tools, and the folder that was searched first.
                 if entry.is_dir && !name.starts_with('.') && own != full.as_str() {
                     folders.push_back(full.to_string());
                 }
@@ -100,7 +100,7 @@ impl Overlay<'_> {
                 return several.iter().find(is_it).cloned();
             }
         }
-        // Different names with the same extension are often similar, so only small distances count.
+        // Different names with the same extension are often similar, so only small edit distances count.
         let name = path.name();
         let most = (name.chars().count() / 3).min(2);
         let distance = |other: &&RelPath| strsim::damerau_levenshtein(other.name(), name);
@@ -112,7 +112,7 @@ impl Overlay<'_> {
         near.iter().filter(is_close).min_by_key(distance).cloned()
     }
 
-    /// The files created in the overlay, and the same names in this folder.
+    /// The files created in the overlay, and paths with the same names in this folder.
     fn created_near(&self, folder: &str) -> Vec<RelPath> {
         let is_seen = |path: &RelPath| {
             let above = split(path.as_str()).0;

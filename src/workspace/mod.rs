@@ -1,7 +1,7 @@
 //! The workspace: the only folder whose files replies may access. No other module accesses them.
 //!
-//! Everything goes through one handle on the root, so confinement does not depend on paths that can change.
-//! deaddrop's own state cannot be accessed, even inside the workspace.
+//! All access goes through one handle on the root, so confinement does not depend on paths that can change. deaddrop's
+//! own state cannot be accessed, even if it is inside the workspace.
 
 mod bom;
 mod changing;
@@ -38,7 +38,6 @@ pub mod walk;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -81,7 +80,7 @@ pub struct Workspace {
     path: PathBuf,
     /// deaddrop's own files and folders inside the workspace.
     state: Vec<RelPath>,
-    /// The device and inode of those that exist.
+    /// The device and inode of each of these that exists.
     state_ids: Vec<(u64, u64)>,
     /// The names that only the person may write.
     protected: ProtectedNames,
@@ -96,7 +95,7 @@ pub struct Workspace {
 pub struct Contents {
     /// The path with all links resolved.
     pub path: RelPath,
-    /// All bytes, or the first ones if the file is longer than the limit.
+    /// All bytes of the file, or its first bytes if it is longer than the limit.
     pub bytes: Vec<u8>,
     /// The size of the whole file.
     pub size: u64,
@@ -105,9 +104,9 @@ pub struct Contents {
 }
 
 impl Workspace {
-    /// Opens the folder at `path`. The files and folders in `state` are deaddrop's own: they are never read,
-    /// listed or written; they can be anywhere and need not exist. Entries with a `protected` name, at any
-    /// depth, can be read and listed, but never written.
+    /// Opens the folder at `path`. The files and folders in `state` are deaddrop's own and are never read, listed or
+    /// written. They can be outside the workspace and need not exist. Entries with a `protected` name, at any depth,
+    /// can be read and listed, but not written without the person's permission.
     pub fn open(path: &Path, state: &[PathBuf], protected: &[String]) -> Result<Self> {
         let fail = |e| Error::io("open the workspace", path, e);
         let path = path.canonicalize().map_err(fail)?;
@@ -115,7 +114,7 @@ impl Workspace {
         let root_id = root.dir_metadata().map(|root| (root.dev(), root.ino())).map_err(fail)?;
         let mut inside = Vec::new();
         let mut state_ids = Vec::new();
-        // If a state path is a link, the link itself is state, too: otherwise it could be replaced.
+        // If a state path is a link, the link itself also belongs to the state; otherwise it could be replaced.
         let named = state.iter().map(|place| canonical_folder(place));
         for place in state.iter().map(|place| canonical(place)).chain(named) {
             if path.starts_with(&place) {
@@ -128,7 +127,7 @@ impl Workspace {
                 ));
             }
             let Ok(below) = place.strip_prefix(&path) else { continue };
-            // The identity also covers names that no reply can spell.
+            // The device and inode also cover names that no reply can express.
             if let Ok(found) = root.symlink_metadata(below) {
                 state_ids.push((found.dev(), found.ino()));
             }
@@ -145,13 +144,13 @@ impl Workspace {
         Ok(Self { repositories, protects_git, root, root_id, path, state, state_ids, protected })
     }
 
-    /// Whether the open folder is still at its path.
+    /// Whether the folder at the workspace's path is still the open one.
     pub fn is_current(&self) -> bool {
         let there = fs::metadata(&self.path);
         there.is_ok_and(|there| (there.dev(), there.ino()) == self.root_id)
     }
 
-    /// The names that only the person may write, as in the settings.
+    /// The names that only the person may write, as written in the settings.
     pub fn protected_names(&self) -> impl Iterator<Item = &str> {
         self.protected.names()
     }
@@ -182,7 +181,7 @@ impl Workspace {
     }
 }
 
-/// Fails if a line of the new content is a placeholder for lines that the file would lose.
+/// Fails if a line of the new content is a placeholder for lines that would be lost from the file.
 pub(crate) fn refuse_elided_content(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failure> {
     let Ok(new) = std::str::from_utf8(new) else { return Ok(()) };
     let Some((_, line, text)) = elision::left_out([(new, old)], old, path) else { return Ok(()) };
@@ -190,8 +189,8 @@ pub(crate) fn refuse_elided_content(path: &RelPath, new: &[u8], old: &[u8]) -> R
     Err(lines_left_out(path, &format!("Line {line} of the new content"), text, instead))
 }
 
-/// The failure for a line of an edit, described by `which`, whose `text` is a placeholder for lines that the
-/// file would lose. `instead` says what to do.
+/// The failure for an edit that contains a placeholder for lines that would be lost from the file. `which` describes
+/// the line, `text` is the line itself, and `instead` tells the model what to send instead.
 fn lines_left_out(path: &RelPath, which: &str, text: &str, instead: &str) -> Failure {
     let loses = elision::loses(text, path.as_str(), instead);
     Failure::execution(format!("{which}, `{}`, {loses}", visible_line(text)))
@@ -208,7 +207,7 @@ pub(crate) fn check_edit_size(path: &RelPath, size: u64) -> Result<(), Failure> 
     )))
 }
 
-/// Fails unless this is the metadata of a regular file; returns its size.
+/// Returns the size of a regular file; fails if the metadata is not that of a regular file.
 fn regular_size(path: &RelPath, found: &Metadata) -> Result<u64, Failure> {
     if found.is_file() {
         Ok(found.len())
@@ -219,7 +218,7 @@ fn regular_size(path: &RelPath, found: &Metadata) -> Result<u64, Failure> {
     }
 }
 
-/// Reads up to `limit` bytes of a regular file; returns them and the file's size.
+/// Reads up to `limit` bytes of a regular file. Returns the bytes and the size of the whole file.
 fn read_up_to(
     path: &RelPath,
     folder: &Dir,
@@ -227,7 +226,7 @@ fn read_up_to(
     limit: u64,
 ) -> Result<(Vec<u8>, u64), Failure> {
     let (file, size) = open_file(path, folder, name)?;
-    // A sparse file can be larger than memory.
+    // Reserve at most 1 MiB: a sparse file can be larger than memory.
     let expected = size.min(limit).min(1 << 20);
     let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
     let read = file.take(limit).read_to_end(&mut bytes);
@@ -236,11 +235,11 @@ fn read_up_to(
     Ok((bytes, size))
 }
 
-/// Opens a regular file; returns its size, too. Never blocks.
+/// Opens a regular file, and returns it with its size. Never blocks.
 fn open_file(path: &RelPath, folder: &Dir, name: &str) -> Result<(File, u64), Failure> {
     let opened = open_nofollow(folder, OsStr::new(name));
     let (file, found) = opened.map_err(|e| failed("read", path, &e))?;
-    // It may have been replaced since an earlier check.
+    // The file may have been replaced since an earlier check.
     let size = regular_size(path, &found)?;
     Ok((file, size))
 }
@@ -251,7 +250,7 @@ fn open_regular(folder: &Dir, name: &OsStr) -> io::Result<File> {
     if found.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// Opens an entry of any type but a link. Never blocks.
+/// Opens an entry of any type except a link. Never blocks.
 fn open_nofollow(folder: &Dir, name: &OsStr) -> io::Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
     // Without O_NONBLOCK, opening a FIFO waits for a writer.
@@ -276,7 +275,7 @@ fn canonical(path: &Path) -> PathBuf {
     }
 }
 
-/// A path whose folder is made canonical, while a link at its end is kept.
+/// Like [`canonical`], but resolves only the parent folder: a link at the end of the path is kept.
 fn canonical_folder(path: &Path) -> PathBuf {
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => canonical(parent).join(name),

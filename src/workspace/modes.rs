@@ -1,12 +1,12 @@
-//! Changes the permissions of an entry of a folder, but never of a link's target, even if the entry is replaced by a
-//! link between the check and the change.
+//! Changes the permissions of an entry of a folder, but never those of a link's target, even if the entry is replaced
+//! by a link between the check and the change.
 
 use std::ffi::OsStr;
 use std::io;
 
 use cap_std::fs::Dir;
 
-/// The set-user-ID and set-group-ID bits: such a program runs with the rights of its owner.
+/// The set-user-ID and set-group-ID bits. A program with such a bit runs with the rights of its owner or group.
 pub(super) const SET_IDS: u32 = 0o6000;
 
 /// The permissions without the set-user-ID and set-group-ID bits, which deaddrop never sets.
@@ -27,7 +27,7 @@ pub(super) fn clear_set_ids(folder: &Dir, name: &OsStr) -> io::Result<bool> {
     Ok(had)
 }
 
-/// Sets the permissions of an entry, as in `chmod`, even if nobody may read it.
+/// Sets the permissions of an entry, as `chmod` does, even if nobody may read the entry.
 ///
 /// # Errors
 /// The entry is a link, or the change fails.
@@ -35,8 +35,8 @@ pub(super) fn set_mode(folder: &Dir, name: &OsStr, mode: u32) -> io::Result<()> 
     change_mode(folder, name, |_, _| Some(mode))
 }
 
-/// Changes permissions. `change` receives the present ones and whether the entry is a regular file, and returns the new
-/// ones, or None for no change.
+/// Changes permissions. `change` receives the current permissions and whether the entry is a regular file. It returns
+/// the new permissions, or None for no change.
 #[cfg(target_os = "linux")]
 fn change_mode(
     folder: &Dir,
@@ -109,7 +109,7 @@ mod tests {
             assert!(set_mode(&folder, link.as_ref(), 0o777).is_err(), "{link}");
         }
         assert_eq!((mode("a"), mode("d")), (0o600, before));
-        // What nobody may read, what would wait for a writer, and the folder itself.
+        // Entries that nobody may read, one that would wait for a writer, and the folder itself.
         for name in ["a", "shut", "d", "fifo", "."] {
             set_mode(&folder, name.as_ref(), 0o1751).unwrap();
             assert_eq!(mode(name), 0o1751, "{name}");

@@ -1,5 +1,5 @@
-//! Moves a file or a folder: planned first, so that the journal can record it, and then made by one rename that replaces
-//! nothing.
+//! Moves a file or a folder. A move is planned first, so that the journal can record it. It is then made by one rename
+//! that replaces nothing.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ use crate::protocol::{
 use crate::settings::is_repository;
 use crate::text::visible_line;
 
-/// The most files in a folder that is moved, since each is inspected before.
+/// The most files in a folder that can be moved, because each file is inspected before the move.
 pub const MOVED_FILES: usize = 5_000;
 
 /// A move that can be executed.
@@ -36,18 +36,18 @@ pub struct MovePlan {
 
 /// The files and folders below a folder, by their paths relative to it.
 pub(super) struct FolderContents {
-    /// With their sizes.
+    /// The files, with their sizes.
     pub(super) files: Vec<(RelPath, u64)>,
     pub(super) folders: Vec<RelPath>,
-    /// The reason why the folder cannot be moved.
+    /// Why the folder cannot be moved.
     obstacle: Option<String>,
     /// A digest of the folder's identity and all paths and sizes.
     pub(super) digest: Digest,
 }
 
 impl Workspace {
-    /// Plans to move a file, a folder or a link itself to a path that does not exist. With `permit`, protected names
-    /// may be moved.
+    /// Plans to move a file, a folder, or a link itself to a path that does not exist yet. With `permit`, protected
+    /// names may be moved.
     ///
     /// # Errors
     /// The move is not possible.
@@ -90,7 +90,7 @@ impl Workspace {
         Ok(MovePlan { requested, from, to: target, effect, is_folder })
     }
 
-    /// The contents of a folder; incomplete if it cannot be moved.
+    /// The contents of a folder. The list is incomplete if the folder cannot be moved.
     pub(super) fn folder_contents(&self, real: &RelPath) -> Result<FolderContents, Failure> {
         let (folder, prefix) = self.open_folder(Some(real))?;
         let (mut files, mut folders, mut obstacle) = (Vec::new(), Vec::new(), None);
@@ -129,7 +129,7 @@ impl Workspace {
         Ok(FolderContents { files, folders, obstacle, digest })
     }
 
-    /// Whether a folder, at one of the ends of a move, contains files that configure git.
+    /// Whether a folder at one end of a move contains files that configure git.
     fn contains_git_configuration(
         &self,
         below: &FolderContents,
@@ -146,10 +146,10 @@ impl Workspace {
         self.protected.name_in(path).is_some()
     }
 
-    /// The inode of the entry at a real path, and its digest unless it is a folder.
+    /// The inode of the entry at a resolved path, and the entry's digest unless it is a folder.
     fn identity(&self, real: &RelPath) -> Result<Option<(u64, Option<Digest>)>, Failure> {
         let spot = match self.locate(real, FinalLink::Keep) {
-            // A folder on the way is gone or is not a folder now.
+            // A parent folder is gone or is no longer a folder.
             Err(failure) if failure.kind == FailureKind::Execution => return Ok(None),
             spot => spot?,
         };
@@ -159,7 +159,7 @@ impl Workspace {
         Ok(Some((found.ino(), digest)))
     }
 
-    /// Whether a move was made; None if that cannot be determined from the entries at both paths.
+    /// Whether a move was made. None if the entries at the two paths do not show whether it was.
     ///
     /// # Errors
     /// The entries cannot be inspected.
@@ -179,7 +179,7 @@ impl Workspace {
 }
 
 impl FolderContents {
-    /// Whether git could take the folder, or a folder in it, for a repository.
+    /// Whether git could treat the folder, or a folder in it, as a repository.
     fn contains_repository(&self) -> bool {
         let all = self.files.iter().map(|(rest, _)| rest).chain(&self.folders);
         let all: HashSet<String> = all.map(|rest| rest.as_str().to_lowercase()).collect();
@@ -207,7 +207,7 @@ impl Overlay<'_> {
             self.resolve_for_write(to, FinalLink::Keep, permit).map_err(|failure| match failure
                 .mistake
             {
-                // A link to a folder without a path of its own, such as the root.
+                // The path is a link to a folder that has no path of its own, such as the root.
                 Some(Mistake::FolderNotFile) => exists(path, to, true),
                 _ => failure,
             })?;
@@ -220,7 +220,7 @@ impl Overlay<'_> {
             return Err(Failure::execution(reason));
         }
         if target.found.is_some() {
-            // For the failure, a link to a folder counts as a folder.
+            // For the error message, a link to a folder counts as a folder.
             return Err(exists(path, to, self.leads_to_folder(to)));
         }
         let is_in =
@@ -233,12 +233,12 @@ impl Overlay<'_> {
         }
     }
 
-    /// Facts about a move before it is made. The contents of a folder are those on disk.
+    /// Facts about a move before it is made. The contents of a folder are read from disk.
     pub(super) fn move_facts(&self, path: &RelPath, to: &RelPath) -> PathFacts {
         let workspace = self.workspace;
         let resolved = |path: &RelPath| {
             let location = self.resolve(path, FinalLink::Keep);
-            // Access to deaddrop's own state cannot be approved.
+            // Nobody can approve access to deaddrop's own state.
             let is_own = location.as_ref().is_err_and(is_own_state);
             (location.ok(), is_own)
         };
@@ -272,8 +272,8 @@ impl Overlay<'_> {
         PathFacts { real, size, protected, moved: Some(Box::new(moved)) }
     }
 
-    /// Moves a file as [`Workspace::plan_move`] would. None for an entry that the overlay cannot contain: a folder, a
-    /// link, or a file larger than [`EDIT_LIMIT`](super::EDIT_LIMIT).
+    /// Moves a file in the overlay, as [`Workspace::plan_move`] would. None for an entry that the overlay cannot
+    /// contain: a folder, a link, or a file larger than [`EDIT_LIMIT`](super::EDIT_LIMIT).
     ///
     /// # Errors
     /// The move is not possible.
@@ -301,7 +301,7 @@ impl MovePlan {
     /// Makes the move.
     ///
     /// # Errors
-    /// The move failed, or it may not be on disk.
+    /// The move failed, or was made but may be lost after a power failure.
     pub fn execute(self) -> Result<Detail, Failure> {
         let Self { requested: (path, to), from, to: target, effect, .. } = self;
         let fail = |e: io::Error| match e.kind() {
@@ -316,7 +316,7 @@ impl MovePlan {
         rename_new(&from.folder, name, &folder, new).map_err(fail)?;
         let moved = folder.symlink_metadata(&target.name).map(|found| found.ino());
         if moved.as_ref().is_ok_and(|inode| *inode != effect.inode) {
-            // The entry was replaced after the check, so nobody agreed to this move.
+            // Another entry has replaced this one since the check, so nobody agreed to this move.
             let back = rename_new(&folder, new, &from.folder, name);
             let undone =
                 if back.is_ok() { "the move was undone" } else { "the move could not be undone" };

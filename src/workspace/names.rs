@@ -1,4 +1,4 @@
-//! Escapes file names as text, and back. `%` and bytes that are not UTF-8 become `%XX`.
+//! Escapes file names as text, and converts them back. `%` and bytes that are not UTF-8 become `%XX`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -17,7 +17,7 @@ pub(super) fn escaped_os(name: &OsStr) -> String {
     escaped(name.as_encoded_bytes())
 }
 
-/// The name or path for an escaped text, as in checkpoints.
+/// Converts an escaped text, for example from a checkpoint, back to the name or path.
 pub fn unescaped(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut parts = text.split('%');
@@ -28,14 +28,14 @@ pub fn unescaped(text: &str) -> OsString {
                 bytes.push(byte);
                 bytes.extend_from_slice(rest.as_bytes());
             }
-            // Not a result of `escaped`.
+            // This text was not made by `escaped`.
             _ => bytes.extend([b"%", part.as_bytes()].concat()),
         }
     }
     OsString::from_vec(bytes)
 }
 
-/// An escaped name for a reader.
+/// Converts an escaped name for display.
 pub(super) fn shown(text: &str) -> String {
     unescaped(text).to_string_lossy().into_owned()
 }
@@ -45,7 +45,7 @@ pub(super) fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// A path and its parent folders except the root, the highest first.
+/// A path and its parent folders except the root, beginning with the highest folder.
 pub(super) fn ancestors(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     let ends =
         path.match_indices('/').map(|(at, _)| at).chain((!path.is_empty()).then_some(path.len()));
@@ -54,7 +54,7 @@ pub(super) fn ancestors(path: &str) -> impl DoubleEndedIterator<Item = &str> {
 
 /// The length of the common beginning of two paths, in bytes.
 pub(super) fn common_prefix(one: &str, other: &str) -> usize {
-    /// How many bytes are compared at once, which is faster for long paths.
+    /// How many bytes are compared at once. This is faster for long paths.
     const PIECE: usize = 64;
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let pieces = one.chunks_exact(PIECE).zip(other.chunks_exact(PIECE));

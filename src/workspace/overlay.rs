@@ -1,5 +1,5 @@
 //! The workspace as it would look after changes that are only in memory. Paths are resolved by the same code as on
-//! disk, and changes are refused for the same reasons.
+//! disk, and changes are refused for the same reasons as on disk.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -15,18 +15,18 @@ use crate::protocol::{Change, Detail, Digest, Existing, Failure, RelPath};
 /// Changes in memory on top of an unchanged workspace.
 pub struct Overlay<'a> {
     pub(super) workspace: &'a Workspace,
-    /// New contents by real path; None for a deleted file or link. Entries on disk below one of these are ignored.
+    /// New contents by resolved path; None for a deleted file or link. Entries on disk below these paths are ignored.
     files: BTreeMap<String, (RelPath, Option<Vec<u8>>)>,
     /// The former state of each path changed since the last [`Overlay::take_changes`].
     before: BTreeMap<String, Option<FileState>>,
 }
 
-/// What the overlay contains at a real path.
+/// What the overlay contains at a resolved path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cover {
     /// A file.
     File,
-    /// A deletion: nothing exists, even if it does on disk.
+    /// A deletion: nothing exists here, even if something exists on disk.
     Gone,
     /// A folder, even if none exists on disk.
     Folder,
@@ -48,11 +48,11 @@ pub enum FileState {
 pub struct PreviewedChange {
     /// Its path.
     pub path: RelPath,
-    /// Its current state; None if it does not exist.
+    /// The current state; None if the file does not exist.
     pub before: Option<FileState>,
-    /// Its state after the change; None if it is deleted.
+    /// The state after the change; None if the file is deleted.
     pub after: Option<FileState>,
-    /// The step, counted from 1, whose command would see this state; None for the end of the reply.
+    /// The step (from 1) whose command would see this state; None for the end of the reply.
     pub by_step: Option<usize>,
 }
 
@@ -70,8 +70,8 @@ impl<'a> Overlay<'a> {
         Self { workspace, files: BTreeMap::new(), before: BTreeMap::new() }
     }
 
-    /// Creates a file with `content`, or replaces an existing one; under a protected name only with the person's
-    /// permission (`permit`).
+    /// Creates a file with `content`, or replaces an existing file. A path with a protected name is refused unless the
+    /// person permits it (`permit`).
     pub fn create(
         &mut self,
         path: &RelPath,
@@ -92,7 +92,7 @@ impl<'a> Overlay<'a> {
         Ok(self.make(self.plan_edit(path, change, permit)?.0))
     }
 
-    /// Removes a file, or a link itself.
+    /// Removes a file, or a link itself rather than its target.
     pub fn delete(&mut self, path: &RelPath, permit: bool) -> Result<Detail, Failure> {
         Ok(self.make(self.plan_delete(path, permit)?))
     }
@@ -129,7 +129,7 @@ impl<'a> Overlay<'a> {
         Ok(PlannedChange { location, content: Some(content.to_vec()), detail })
     }
 
-    /// Also returns the present content.
+    /// Plans an edit. Also returns the current content.
     pub(super) fn plan_edit(
         &self,
         path: &RelPath,
@@ -156,7 +156,7 @@ impl<'a> Overlay<'a> {
         Ok(PlannedChange { location, content: None, detail })
     }
 
-    /// Fails if a regular file cannot be read. Larger files than [`EDIT_LIMIT`] are not checked.
+    /// Fails if a regular file cannot be read. Files larger than [`EDIT_LIMIT`] are not checked.
     fn require_readable(&self, path: &RelPath, location: &PathLocation) -> Result<(), Failure> {
         if self.size(path, location)? <= EDIT_LIMIT {
             self.contents(path, location, 0)?;
@@ -181,7 +181,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Reads a file, at most its first `limit` bytes.
+    /// Reads a file, up to `limit` bytes from its beginning.
     pub fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
         let location = self.resolve(path, FinalLink::Follow)?;
         self.size(path, &location)?;
@@ -191,7 +191,7 @@ impl<'a> Overlay<'a> {
     /// Checks that a file or a folder would exist at a path.
     ///
     /// # Errors
-    /// Nothing would exist, or it cannot be reached.
+    /// Nothing would exist there, or the path cannot be reached.
     pub fn require_exists(&self, path: &RelPath) -> Result<(), Failure> {
         match self.resolve(path, FinalLink::Follow) {
             Ok(location) if location.found.is_none() => Err(self.nothing_at(path)),
@@ -200,7 +200,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// The bytes of the file at a location; None if it is no file, or too large for memory.
+    /// The bytes of the file at a location. None if it is not a file, or is too large for memory.
     pub(super) fn bytes_in_memory(
         &self,
         path: &RelPath,
@@ -229,7 +229,7 @@ impl<'a> Overlay<'a> {
             .collect()
     }
 
-    /// What the overlay contains at a real path; None if it does not affect it.
+    /// What the overlay contains at a resolved path. None if the overlay does not affect the path.
     pub(super) fn cover(&self, real: impl FnOnce() -> String) -> Option<Cover> {
         if self.files.is_empty() {
             return None;
@@ -243,7 +243,7 @@ impl<'a> Overlay<'a> {
         };
         match self.files.get(&real) {
             Some((_, Some(_))) => Some(Cover::File),
-            // A file that was created and deleted leaves its folder behind.
+            // If a file was created and then deleted, its folder remains.
             _ if below() => Some(Cover::Folder),
             Some((_, None)) => Some(Cover::Gone),
             None => None,
@@ -281,7 +281,7 @@ impl<'a> Overlay<'a> {
         self.files.get(real.as_str()).and_then(|(_, after)| after.as_deref()).unwrap_or_default()
     }
 
-    /// The files that exist only in the overlay, by real path.
+    /// The files whose contents are in the overlay, by resolved path.
     pub(super) fn created_files(&self) -> impl Iterator<Item = &RelPath> {
         self.files.values().filter(|(_, after)| after.is_some()).map(|(path, _)| path)
     }
@@ -306,10 +306,10 @@ fn shown(bytes: &[u8]) -> FileState {
     }
 }
 
-/// The state on disk at a real path; None if nothing exists, or the state can no longer be determined.
+/// The state on disk at a resolved path. None if nothing exists, or the state can no longer be determined.
 fn state_on_disk(workspace: &Workspace, real: &RelPath) -> Option<FileState> {
     let spot = workspace.locate(real, FinalLink::Keep).ok()?;
-    // If the overlay has deleted a link of this path, the path now leads to another file.
+    // If the overlay deleted a link in this path, the path now leads to another file.
     if spot.real != *real {
         return None;
     }

@@ -1,5 +1,5 @@
-//! Sorts the files of a walk for a listing: each file gets a row, or belongs to a folder of build products that
-//! gets one row, or is left out because rules ignore it. Pure, and linear in the number of files.
+//! Sorts the files of a walk for a listing. Each file gets a row, or belongs to a folder of build products that gets
+//! one row, or is left out because rules ignore it. Pure, and linear in the number of files.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ thread_local! {
     static SORTED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How many walks this thread has sorted. Each takes a pass over all files.
+/// How many walks this thread has sorted. Sorting a walk takes a pass over all files.
 pub fn sorted_count() -> usize {
     SORTED.get()
 }
@@ -24,7 +24,7 @@ pub fn sorted_count() -> usize {
 #[derive(Debug)]
 pub struct Overview<'w> {
     walk: &'w Walk,
-    /// Numbers of files of the walk; higher numbers are those of `products`.
+    /// Indexes of files of the walk. Higher indexes refer to `products`.
     rows: Vec<usize>,
     products: Vec<Product<'w>>,
     ignored: Count,
@@ -42,14 +42,14 @@ pub enum OverviewRow<'w> {
 /// A folder of build products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Product<'w> {
-    /// Its path, with a `/` at the end.
+    /// The folder's path, with a `/` at the end.
     pub folder: &'w str,
-    /// The number and size of its files, including ignored ones.
+    /// The number and size of the folder's files, including ignored files.
     pub count: Count,
 }
 
 impl<'w> Overview<'w> {
-    /// Sorts the files of a walk. `touched` files get a row even if they are build products.
+    /// Sorts the files of a walk. Files in `touched` get a row even if they are build products.
     pub fn of(walk: &'w Walk, touched: &[&str]) -> Self {
         SORTED.set(SORTED.get() + 1);
         let all = walk.files().len();
@@ -78,7 +78,7 @@ impl<'w> Overview<'w> {
             let files = finder.below(product, n);
             n = files.end;
             if is_left_out(walk, product) {
-                // The walk contains only those of its files that were requested.
+                // Of this folder's files, the walk contains only those that were requested.
                 rows.extend(files);
                 continue;
             }
@@ -98,7 +98,7 @@ impl<'w> Overview<'w> {
         listing
     }
 
-    /// Adds the folders that the walk left out.
+    /// Adds the folders of build products that the walk left out.
     fn add_left_out(&mut self) {
         let (all, walked) = (self.walk.files().len(), self.products.len());
         for one in self.walk.left_out() {
@@ -116,19 +116,19 @@ impl<'w> Overview<'w> {
             }
         }
         if self.products.len() > walked {
-            // Both parts are sorted, so this takes one pass.
+            // Both parts are sorted already, so this sort takes one pass.
             let mut rows = std::mem::take(&mut self.rows);
             rows.sort_by(|a, b| self.path_of(*a).cmp(self.path_of(*b)));
             self.rows = rows;
         }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -158,9 +158,9 @@ impl<'w> Overview<'w> {
         if row < files { self.walk.file(row).path } else { self.products[row - files].folder }
     }
 
-    /// The rows below a folder, whose path ends in `/` or is empty for the root.
+    /// The rows below a folder. The folder's path ends in `/`, or is empty for the root.
     pub fn below(&self, folder: &str) -> Range<usize> {
-        // The folder's own row, if it contains build products, is not below it.
+        // If the folder contains build products, its own row is not below it.
         let start = self.rows.partition_point(|row| self.path_of(*row) <= folder);
         if folder.is_empty() {
             return 0..self.rows.len();
@@ -168,7 +168,7 @@ impl<'w> Overview<'w> {
         self.end_of(folder, start..self.rows.len())
     }
 
-    /// The rows of `range` that are below a folder. The first must be.
+    /// The rows of `range` that are below a folder. The first row of `range` must be below it.
     pub fn end_of(&self, folder: &str, range: Range<usize>) -> Range<usize> {
         let rows = &self.rows[range.clone()];
         let below = rows.partition_point(|row| self.path_of(*row).starts_with(folder));
@@ -197,18 +197,18 @@ impl<'w> Overview<'w> {
     }
 }
 
-/// Whether a walk leaves out files at this path because it is in an ignored folder of build products.
+/// Whether a walk leaves out files at this path because they are in an ignored folder of build products.
 pub fn is_ignored_product_file(walk: &Walk, path: &str) -> bool {
     let mut folders = memchr::memchr_iter(b'/', path.as_bytes()).map(|slash| &path[..=slash]);
     folders.any(|folder| is_ignored_product(folder) && is_left_out(walk, folder))
 }
 
-/// Whether a walk left out this folder, whose path ends in `/`.
+/// Whether a walk left out this folder. The path ends in `/`.
 fn is_left_out(walk: &Walk, folder: &str) -> bool {
     walk.left_out().binary_search_by(|one| one.folder.as_str().cmp(folder)).is_ok()
 }
 
-/// The length of the common folders at the beginning of two paths. `folder` ends in `/` or is empty.
+/// The length of the parent folders that two paths have in common. `folder` ends in `/` or is empty.
 fn shared_folders(folder: &str, path: &str) -> usize {
     if path.starts_with(folder) {
         return folder.len();
@@ -221,7 +221,7 @@ fn shared_folders(folder: &str, path: &str) -> usize {
 fn marked(walk: &Walk) -> HashSet<&str> {
     let mut found = HashSet::new();
     for file in walk.files() {
-        // The last letter excludes nearly all other files quickly.
+        // Checking the last letter first excludes nearly all other files quickly.
         if !file.path.ends_with(['G', 't', 'g']) {
             continue;
         }
@@ -275,7 +275,7 @@ impl ProductFinder<'_> {
             || at < self.all && self.walk.file(at).path.starts_with(&below)
     }
 
-    /// The names of a folder's entries.
+    /// The names of the entries in a folder.
     fn names(&self, folder: &str) -> impl Iterator<Item = &str> {
         let start = self.walk.first(0..self.all, |path| path < folder);
         let mut rest = self.below(folder, start);
@@ -291,7 +291,7 @@ impl ProductFinder<'_> {
         })
     }
 
-    /// The files below a folder, beginning with file `first`.
+    /// The files below a folder. The first of them is file `first`.
     fn below(&self, folder: &str, first: usize) -> Range<usize> {
         first..self.walk.first(first..self.all, |path| path.starts_with(folder))
     }

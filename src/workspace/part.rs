@@ -1,4 +1,4 @@
-//! Extracts lines of a file. Reads no more than is needed to find them and to count the file's lines.
+//! Extracts lines of a file. Reads only as much as is needed to find the lines and to count the file's lines.
 
 use std::io::{self, Read};
 
@@ -11,12 +11,12 @@ use crate::text::{byte_count, count};
 /// The most bytes of a file that are read to find the requested lines and to count all lines.
 const SCAN_LIMIT: u64 = 256 << 20;
 
-/// How many bytes at the beginning of a file decide whether it is text.
+/// How many bytes at the beginning of a file are checked to decide whether it is text.
 const SNIFF_BYTES: u64 = 8 << 10;
 
 impl Overlay<'_> {
-    /// Reads a text file for the model: all of it, or the requested lines, up to [`READ_LIMIT`] bytes.
-    /// Never blocks.
+    /// Reads a text file for the model: the whole file or the requested lines, up to [`READ_LIMIT`] bytes. Never
+    /// blocks.
     pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Contents, Failure> {
         if part.is_whole() {
             let text = self.read(path, READ_LIMIT)?.text()?;
@@ -36,7 +36,7 @@ impl Overlay<'_> {
 }
 
 impl Contents {
-    /// Whether the first line is longer than the bytes read. Reading by lines then reports its length.
+    /// Whether the first line is longer than the bytes read. If so, reading by lines reports the line's length.
     pub fn is_within_a_line(&self) -> bool {
         (self.bytes.len() as u64) < self.size && !self.bytes.contains(&b'\n')
     }
@@ -45,7 +45,7 @@ impl Contents {
 /// Reads the requested lines of a file of `size` bytes.
 ///
 /// # Errors
-/// The lines do not exist, or the file is not text or cannot be read.
+/// The requested lines do not exist, or the file is not text or cannot be read.
 fn read_lines(
     path: &RelPath,
     reader: impl Read,
@@ -91,7 +91,7 @@ fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> 
     let mut reader = reader.take(scan.saturating_add(1));
     let mut buffer = vec![0; 64 << 10];
     let (mut bytes, mut is_binary, mut at) = (Vec::new(), false, 0_u64);
-    // The number of the next byte's line, and whether the byte is its first; the length of line `start`.
+    // The line number of the next byte, whether the byte begins that line, and so far the length of line `start`.
     let (mut line, mut fresh, mut uncounted, mut length) = (1, true, false, 0_u64);
     loop {
         let read = match reader.read(&mut buffer) {
@@ -115,7 +115,7 @@ fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> 
                 None => (chunk, &[][..]),
             };
             if (start..=end).contains(&line) && bytes.len() <= limit {
-                // One byte more than the limit shows that the lines exceed it.
+                // Keep one byte more than the limit, to show that the lines exceed it.
                 let room = (limit + 1 - bytes.len()).min(this.len());
                 bytes.extend_from_slice(&this[..room]);
             }
@@ -149,7 +149,7 @@ fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> 
         bytes.truncate(whole.unwrap_or_else(|| character_end(&bytes, limit)));
         lines.last = first + super::edit::count_lines(&bytes).max(1) - 1;
     } else if uncounted && end > total && !fresh {
-        // The scan ended within this line.
+        // The scan ended within the last line.
         (lines.cut, lines.within_line) = (true, true);
     }
     Ok(Cut { bytes, lines, is_binary })

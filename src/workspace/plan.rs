@@ -1,5 +1,5 @@
-//! Changes files in two parts: a plan, and its execution. The journal records the plan in between, so that after a
-//! crash the disk shows whether it was executed. Several changes are recorded and made together, which needs fewer
+//! Changes files in two steps: a plan, and its execution. The journal records the plan in between, so that after a
+//! crash the disk shows whether it was executed. Several changes can be recorded and made together, which needs fewer
 //! syncs.
 
 use std::collections::BTreeSet;
@@ -22,12 +22,12 @@ use super::{EDIT_LIMIT, Workspace, read_up_to, sync};
 use crate::atomic;
 use crate::protocol::{Change, Detail, Digest, Existing, Failure, FileEffect, RelPath};
 
-/// Up to this number, files are synced one by one: a sync of the whole file system also waits for the writes of other
-/// programs.
+/// Up to this number, files are synced one by one, because syncing the whole file system also waits for the writes of
+/// other programs.
 const FEW: usize = 4;
-/// The most files that are changed together, since the folder of each is kept open.
+/// The most files that are changed together, because the folder of each file is kept open.
 const TOGETHER: usize = 64;
-/// The most bytes of new contents that are changed together, unless a single one is longer.
+/// The most bytes of new content that are changed together. A single longer content is changed alone.
 const TOGETHER_BYTES: usize = 8 << 20;
 
 /// A change of one file that can be executed.
@@ -41,7 +41,7 @@ pub struct Plan {
 }
 
 impl Workspace {
-    /// Plans to create or replace a file. With `permit`, its name may be protected.
+    /// Plans to create or replace a file. With `permit`, the name may be protected.
     pub fn plan_create(
         &self,
         path: &RelPath,
@@ -66,7 +66,7 @@ impl Workspace {
         draft.plan(path, permit, Some(Digest::of(&old)))
     }
 
-    /// Plans to delete a file, or a link itself rather than its target. Never a folder.
+    /// Plans to delete a file, or a link itself rather than its target. Folders are never deleted.
     pub fn plan_delete(&self, path: &RelPath, permit: bool) -> Result<Plan, Failure> {
         let overlay = self.as_is();
         let draft = overlay.plan_delete(path, permit)?;
@@ -83,7 +83,7 @@ impl Workspace {
         self.as_is().resolve_for_write(path, last, permit)?.on_disk(path)
     }
 
-    /// The digest of the present content at a real path, as in [`FileEffect`]; None if nothing exists.
+    /// The digest of the current content at a resolved path, as in [`FileEffect`]. None if nothing exists.
     pub fn digest(&self, real: &RelPath) -> Result<Option<Digest>, Failure> {
         let overlay = self.as_is();
         overlay.digest(real, &overlay.resolve(real, FinalLink::Keep)?)
@@ -103,7 +103,7 @@ impl Workspace {
 }
 
 impl PlannedChange {
-    /// Makes the plan; `before` is the digest of the present content.
+    /// Makes the plan. `before` is the digest of the current content.
     fn plan(self, path: &RelPath, permit: bool, before: Option<Digest>) -> Result<Plan, Failure> {
         let Self { location, content, detail } = self;
         let spot = location.on_disk(path)?;
@@ -121,8 +121,8 @@ impl Plan {
         &self.effect
     }
 
-    /// Whether the plan can be executed together with previous plans: no path is within another, and all contents
-    /// together are short enough.
+    /// Whether the plan can be executed together with `others`: no path is within another, and the number of plans and
+    /// the total length of their contents are within the limits.
     pub fn can_join(&self, others: &[Self]) -> bool {
         let length = |plan: &Self| plan.content.as_ref().map_or(0, Vec::len);
         let (path, bytes) = (&self.effect.path, others.iter().map(length).sum::<usize>());
@@ -133,9 +133,9 @@ impl Plan {
                 && paths.all(|other| !path.is_within(other) && !other.is_within(path))
     }
 
-    /// Executes plans in order, up to the first that fails. The plans after it have no result and remain to be
-    /// executed. If there are several plans and the file of one has changed since it was planned, this one and those
-    /// after it remain to be executed, too.
+    /// Executes plans in order until one fails. The later plans have no result and remain to be executed. If there are
+    /// several plans and the file of one has changed since it was planned, that plan and the later ones also remain to
+    /// be executed.
     pub fn execute_all(
         workspace: &Workspace,
         mut plans: Vec<Self>,
@@ -161,7 +161,7 @@ impl Plan {
             done += 1;
         }
         for Self { spot, effect, .. } in &plans[done..] {
-            // Remove the temporary files of the others. The first error is the one that is reported.
+            // Remove the temporary files of the other plans. Only the first error is reported.
             effect.temporary.iter().for_each(|name| drop(spot.folder.remove_file(name)));
         }
         let synced = if each { Ok(()) } else { sync_all(&plans[..done]) };
@@ -180,8 +180,8 @@ impl Plan {
         Self::execute_all(workspace, vec![self]).remove(0)
     }
 
-    /// Writes new content to a temporary file in its folder, which is created if missing. Writing in place could change
-    /// hard links and leave partial content. With `syncs`, waits until the content is on disk.
+    /// Writes new content to a temporary file in the target's folder, which is created if missing. Writing in place
+    /// could change hard links and leave partial content. With `syncs`, waits until the content is on disk.
     fn prepare(&mut self, syncs: bool) -> io::Result<()> {
         let (Some(content), Some(temporary)) = (self.content.take(), &self.effect.temporary) else {
             return Ok(());
@@ -191,7 +191,7 @@ impl Plan {
         put(&self.spot.folder, temporary, &content, self.spot.found.as_ref(), None, syncs)
     }
 
-    /// Whether the file at the path is still the one for which the plan was made.
+    /// Whether the file at the path is still the one that the plan was made for.
     fn is_as_planned(&self, workspace: &Workspace) -> bool {
         let last = if self.effect.after.is_some() { FinalLink::Follow } else { FinalLink::Keep };
         let Ok(now) = workspace.locate_to_write(&self.requested, last, self.permit) else {
@@ -231,7 +231,7 @@ fn sync_all(plans: &[Plan]) -> io::Result<()> {
     Ok(())
 }
 
-/// The digest of an entry's content. A file too large to be edited is identified by its inode, size and time instead.
+/// The digest of an entry's content. A file that is too large to be edited is identified by its inode, size and time.
 pub(super) fn digest(
     path: &RelPath,
     folder: &Dir,
@@ -254,7 +254,7 @@ pub(super) fn digest(
     Ok(Some(Digest::of(&read_up_to(path, folder, name, EDIT_LIMIT)?.0)))
 }
 
-/// Creates missing folders below a folder, and opens the last.
+/// Creates missing folders below a folder, and opens the last of them.
 pub(super) fn make_folders(mut folder: Arc<Dir>, names: &[String]) -> io::Result<Arc<Dir>> {
     for name in names {
         match folder.create_dir(name) {
@@ -271,15 +271,15 @@ pub(super) fn make_folders(mut folder: Arc<Dir>, names: &[String]) -> io::Result
     Ok(folder)
 }
 
-/// The failure for a change that was made, but that a power loss may undo.
+/// The failure for a change that was made, but may be lost after a power failure.
 pub(super) fn not_durable(done: &str, path: &RelPath, error: &io::Error) -> Failure {
     Failure::execution(format!(
         "'{path}' was {done}, but the disk did not confirm it ({error}): check it again"
     ))
 }
 
-/// Writes a new file with the owner of another and, unless `mode` is given, its mode. With `syncs`, waits until the
-/// content is on disk. If this fails, the new file is removed.
+/// Writes a new file with the owner of another file and, unless `mode` is given, its mode. With `syncs`, waits until
+/// the content is on disk. If this fails, the new file is removed.
 pub(super) fn put(
     folder: &Dir,
     name: &str,
@@ -295,7 +295,7 @@ pub(super) fn put(
     written.inspect_err(|_| drop(folder.remove_file(name)))
 }
 
-/// Writes a new file, without set-user-ID and set-group-ID bits. If `owner` is None, the file gets that of the folder.
+/// Writes a new file without set-user-ID and set-group-ID bits. If `owner` is None, the file gets the folder's owner.
 pub(super) fn write_new(
     folder: &Dir,
     name: impl Arg + AsRef<Path>,
@@ -306,7 +306,7 @@ pub(super) fn write_new(
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     if mode.is_some() {
-        // Nobody else may read the file until it has its final mode.
+        // Nobody else may read the file until its final mode is set.
         options.mode(0o600);
     }
     let mut file = folder.open_with(&name, &options)?;
@@ -321,7 +321,7 @@ pub(super) fn write_new(
     Ok(file)
 }
 
-/// If this process is root, gives a new entry to the owner of the folder, since commands run as the workspace's owner.
+/// If this process is root, gives a new entry to the folder's owner, because commands run as the workspace's owner.
 pub(super) fn give_to_owner(folder: &Dir, name: impl Arg) -> io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
@@ -341,7 +341,7 @@ fn set_owner(file: &File, (user, group): (u32, u32)) -> io::Result<()> {
         return Ok(());
     }
     match std::os::unix::fs::fchown(file, Some(user), Some(group)) {
-        // Without permission, the file keeps its owner: its content is more important.
+        // Without permission to change it, the owner stays as it is: the content is more important.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
     }

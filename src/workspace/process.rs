@@ -1,5 +1,5 @@
-//! Recognises the `/proc` folders of this process in a workspace that contains `/proc`. They expose its memory,
-//! environment and open files. Each thread has such a folder, too, which is not listed, but opens by its ID.
+//! Recognises the `/proc` folders of this process, in case the workspace contains `/proc`. They expose its memory,
+//! environment and open files. Each thread has such a folder, too. It is not listed, but can be opened by its ID.
 
 use std::os::fd::AsFd;
 
@@ -14,7 +14,7 @@ pub(super) fn is_own(folder: impl AsFd, name: &str) -> bool {
     if name.is_empty() || !name.bytes().all(|b| b.is_ascii_digit()) {
         return false;
     }
-    // On other file systems, `status` can be anything.
+    // On other file systems, `status` can contain anything.
     let is_proc = fstatfs(&folder).is_ok_and(|found| found.f_type == PROC_SUPER_MAGIC);
     if !is_proc {
         return false;
@@ -49,7 +49,7 @@ mod tests {
         assert!(is_own(open(&format!("/proc/{thread}")), &thread) && thread != own);
         assert!(!is_own(open("/proc/1"), "1"));
         assert!(!is_own(open("/proc/sys"), "sys"));
-        // Elsewhere a number is a name like any other.
+        // On other file systems, a number is an ordinary name.
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("status"), format!("Tgid:\t{own}\n")).unwrap();
         assert!(!is_own(open(folder.path().to_str().unwrap()), &own));

@@ -1,14 +1,14 @@
-//! Decides from names alone which folders contain build products, which tools made and can make again. Pure.
+//! Decides, based on names alone, which folders contain build products that tools made and can make again. Pure.
 //!
-//! Sources must never be hidden behind one line, so a folder counts as a build product only if
+//! Source files must never be hidden behind one line, so a folder counts as a build product only if
 //! - only tools use its name ([`is_named_product`]): `node_modules`, `__pycache__`, …;
-//! - an ignore file of the project names it, and its name is a usual one ([`is_ignored_product`]): `dist`,
+//! - an ignore file of the project names the folder, and its name is a usual one ([`is_ignored_product`]): `dist`,
 //!   `build`, `target`, …;
-//! - it contains a marker file of the tool ([`is_tool_marker`]), such as `CACHEDIR.TAG`; or
-//! - its name is a usual one, and a file beside or in it is one that the tool needs or makes ([`markers`]):
+//! - the folder contains a marker file of the tool ([`is_tool_marker`]), such as `CACHEDIR.TAG`; or
+//! - its name is a usual one, and a file beside or in the folder is one that the tool needs or makes ([`markers`]):
 //!   `target` beside `Cargo.toml`, `dist` beside `package.json`, `build` beside it with source maps in it.
 //!
-//! A folder with only a usual name is source.
+//! A folder for which only the name is usual counts as source.
 
 use std::sync::LazyLock;
 
@@ -35,10 +35,10 @@ struct ProductTable {
 #[derive(Deserialize)]
 pub(crate) struct ProductMarker {
     folder: String,
-    /// One of these is beside the folder; anything if empty.
+    /// At least one of these files is beside the folder. An empty list is always satisfied.
     #[serde(default)]
     pub(crate) beside: Vec<String>,
-    /// One of these is in the folder; anything if empty.
+    /// At least one of these files is in the folder. An empty list is always satisfied.
     #[serde(default)]
     pub(crate) within: Vec<String>,
 }
@@ -52,8 +52,8 @@ pub(crate) fn is_named_product(name: &str) -> bool {
     is_one_of(&TABLE.named, name) || name.strip_suffix(".egg-info").is_some_and(|of| !of.is_empty())
 }
 
-/// Whether checkpoints leave out entries of this name, regardless of ignore files, unless git tracks them:
-/// programs leave such files beside their sources when they run.
+/// Whether checkpoints leave out entries with this name, regardless of ignore files, unless git tracks them: programs
+/// create such files beside their sources when they run.
 pub(crate) fn is_by_product(name: &str, is_folder: bool) -> bool {
     let ending = || name.rsplit_once('.').map_or("", |(_, ending)| ending);
     if is_folder {
@@ -63,40 +63,40 @@ pub(crate) fn is_by_product(name: &str, is_folder: bool) -> bool {
     }
 }
 
-/// Whether an ignored folder contains build products. Its path may end in `/`.
+/// Whether an ignored folder contains build products. The path may end in `/`.
 pub(crate) fn is_ignored_product(path: &str) -> bool {
     let name = last(path);
     is_named_product(name) || is_one_of(&TABLE.usual, name) || name.starts_with("cmake-build-")
 }
 
-/// Whether an ignored entry is a build product; the path of a folder ends in `/`. It is one if it is a folder
-/// for [`is_ignored_product`], a file that compilers and packers make, or anything in a folder whose name only
-/// tools use. `env/.env` is not one: people use that folder name, too.
+/// Whether an ignored entry is a build product: a folder for which [`is_ignored_product`] is true, a file that
+/// compilers and packers make, or anything in a folder whose name only tools use. The path of a folder ends in `/`.
+/// `env/.env` is not a build product: people use that folder name, too.
 pub(crate) fn is_ignored_product_path(path: &str) -> bool {
     let (folders, name) = split(path.trim_end_matches('/'));
     folders.split('/').any(is_named_product)
         || if path.ends_with('/') { is_ignored_product(path) } else { is_made(name) }
 }
 
-/// Whether tools put a file of this name into the folders that they make.
+/// Whether tools put a file with this name into the folders that they make.
 pub(crate) fn is_tool_marker(name: &str) -> bool {
     matches!(name, "CACHEDIR.TAG" | "CMakeCache.txt" | "pyvenv.cfg")
 }
 
-/// Whether the file `marker` shows that a tool made the folder `path`; `has` reports whether the folder
-/// contains a file.
+/// Whether the file `marker` shows that a tool made the folder `path`. `has` reports whether the folder contains a
+/// file.
 pub(crate) fn is_marked(path: &str, marker: &str, has: impl Fn(&str) -> bool) -> bool {
     match marker {
         "CACHEDIR.TAG" => true,
-        // Some projects build in the source folder, or have their virtual environment there.
+        // Some projects build in the source folder, or have their virtual environment in it.
         "CMakeCache.txt" => !has("CMakeLists.txt"),
         "pyvenv.cfg" => last(path).contains("env"),
         _ => false,
     }
 }
 
-/// Whether compilers and packers make files of this name, and people rarely do. A name without an extension
-/// could be a script.
+/// Whether files with this name are usually made by compilers and packers, and rarely by people. A name without an
+/// extension could be a script.
 fn is_made(name: &str) -> bool {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     name.ends_with(".min.js")

@@ -1,5 +1,5 @@
-//! Files outside `.git` that configure git: the entries of a folder that looks like a repository, since git uses its
-//! settings and hooks, and files that git's settings name. Like `.git`, only the person may write them.
+//! Files outside `.git` that configure git: the entries of a folder that looks like a repository (git would use its
+//! settings and hooks), and files that git's settings name. Like `.git`, only the person may write them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::settings::{CommandTexts, FileName, folded, git_references, is_reposit
 const GIT: &str = ".git";
 /// The most repositories whose settings are read, beginning with those nearest to the root.
 const REPOSITORIES: usize = 1_000;
-/// How long the repositories found by a walk are used: this time, or this multiple of the walk's duration if longer.
+/// How long the repositories found by a walk are used: this time or this multiple of the walk's duration, if longer.
 const VALIDITY: (Duration, u32) = (Duration::from_secs(1), 20);
 
 /// The repositories found by a walk.
@@ -33,17 +33,17 @@ pub(super) struct FoundRepositories {
 /// The files and folders of the workspace that git's settings name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct GitNames {
-    /// Files and folders, as paths from the root, except those below protected names.
+    /// Files and folders, as paths from the root, except paths below protected names.
     #[serde(skip)]
     pub(super) places: BTreeSet<String>,
     /// The command lines in the settings.
     texts: CommandTexts,
-    /// The folders in which git runs them.
+    /// The folders in which git runs these command lines.
     tops: Vec<String>,
 }
 
 impl GitNames {
-    /// Tells whether a command line in git's settings names a file.
+    /// Returns a function that reports whether a command line in git's settings names a file.
     pub(super) fn contain(&self) -> impl Fn(&str) -> bool {
         let mentions = self.texts.mentions();
         move |path| {
@@ -53,7 +53,7 @@ impl GitNames {
         }
     }
 
-    /// The escaped paths of a walk's files that command lines in git's settings name.
+    /// The escaped paths of those files of a walk that command lines in git's settings name.
     pub(super) fn among<'a>(&'a self, walk: &'a Walk) -> impl Iterator<Item = String> + 'a {
         let contain = self.contain();
         let files = walk.files().filter(move |file| contain(file.path));
@@ -61,9 +61,9 @@ impl GitNames {
     }
 }
 
-/// Finds the nearest folder on a path that git takes for a repository, or would once the path is written. Returns how
+/// Finds the nearest folder on a path that git treats as a repository, or would after a write to the path. Returns how
 /// many of the path's `names` lead to it. `exists(n, name)` reports whether the folder at the first `n` names contains
-/// an entry. The search ends at a folder with a `.git`, as git's does.
+/// an entry. Like git's own search, the search ends at a folder that contains a `.git`.
 pub(crate) fn repository_around(
     names: &[&str],
     exists: impl Fn(usize, &str) -> bool,
@@ -82,7 +82,7 @@ pub(crate) fn repository_around(
     None
 }
 
-/// The failure for a path that only the user may write because `place` configures git.
+/// The failure for a path that only the user may write, because `place` configures git.
 pub(super) fn configures_git(path: &RelPath, place: &str) -> Failure {
     Failure::rejected(format!(
         "Path is protected: '{path}'. '{place}' configures git, or would after this change, as .git does: ask the user in a MESSAGE to make this change, with its text"
@@ -90,7 +90,7 @@ pub(super) fn configures_git(path: &RelPath, place: &str) -> Failure {
 }
 
 impl Overlay<'_> {
-    /// Refuses to write a path that configures git, or would then.
+    /// Refuses to write a path that configures git or would do so after the write.
     pub(super) fn refuse_git_configuration(
         &self,
         path: &RelPath,
@@ -102,8 +102,8 @@ impl Overlay<'_> {
         }
     }
 
-    /// The repository, or the file or folder named by git's settings, that a write to a location would affect: it is
-    /// the location, contains it, or is in it.
+    /// The repository, or the file or folder named by git's settings, that a write to a location would affect. The
+    /// location is this place, contains it, or is in it.
     pub(super) fn git_configuration_at(&self, location: &PathLocation) -> Option<String> {
         let workspace = self.workspace;
         if !workspace.protects_git {
@@ -116,7 +116,7 @@ impl Overlay<'_> {
             match cover {
                 Some(Cover::Gone) => false,
                 Some(Cover::File | Cover::Folder) => true,
-                // A folder called HEAD does not make a repository.
+                // A folder named HEAD does not make its parent a repository.
                 None => found().is_some_and(|found| name != "HEAD" || !found.is_dir()),
             }
         };
@@ -165,7 +165,7 @@ impl Workspace {
     }
 
     /// The files and folders of the workspace that git's settings name: the settings of the person, of the repository
-    /// around the workspace, and of the repositories in these folders.
+    /// around the workspace, and of the repositories in these folders (`tops`).
     pub(super) fn git_references(&self, tops: impl Iterator<Item = String>) -> GitNames {
         if !self.protects_git {
             return GitNames::default();
@@ -178,7 +178,7 @@ impl Workspace {
         let around = self.path.ancestors().find(|above| above.join(GIT).exists());
         all.extend(around.map(Path::to_owned).filter(|around| !all.contains(around)));
         let named = git_references(&all);
-        // Links on the way count, too: replacing one changes the file that git finds.
+        // Links in these paths count, too, because replacing one changes which file git finds.
         let places = named.places.iter().flat_map(|path| {
             let (links, real) = follow(path);
             links.into_iter().map(|link| link.at).chain([real])

@@ -1,10 +1,10 @@
-//! Refuses to show a file that is not UTF-8 text, and names its format.
+//! Refuses to show a file that is not UTF-8 text, and names the file's format in the failure.
 
 use super::Contents;
 use crate::protocol::Failure;
 use crate::text::count;
 
-/// The first bytes of some formats, and their names.
+/// The first bytes of some file formats, and the names of the formats.
 const FORMATS: [(&[u8], &str); 22] = [
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -64,7 +64,7 @@ impl Contents {
     }
 }
 
-/// The format of a file, from its first bytes.
+/// The format of a file, based on its first bytes.
 fn format(bytes: &[u8]) -> Option<&'static str> {
     let riff = |kind: &[u8]| bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(kind);
     if riff(b"WEBP") {

@@ -1,5 +1,5 @@
-//! Lists the files below a folder as lines, within limits. If there are too many, folders get one line each
-//! with their counts; those nearest to the folder are expanded first. Pure.
+//! Lists the files below a folder as lines, within limits. If there are too many, folders get one line each with their
+//! counts. The folders nearest to the listed folder are expanded first. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -27,14 +27,14 @@ impl Listed<'_> {
 /// A line of the tree.
 #[derive(Debug, Clone)]
 enum Item {
-    /// The file with this number.
+    /// The file with this index.
     File(usize),
     /// The range of a folder's files, and the length of its path including the final `/`.
     Folder(Range<usize>, usize),
 }
 
-/// The lines for the files of a walk. `folder` is the length of the path of the folder that contains all of
-/// them, including the final `/`.
+/// The lines for the files of a walk. `folder` is the length of the path of the folder that contains all of them,
+/// including the final `/`.
 pub fn lines_of(walk: &Walk, folder: usize) -> String {
     bounded(walk, folder, MAX_LINES, MAX_BYTES)
 }
@@ -42,7 +42,7 @@ pub fn lines_of(walk: &Walk, folder: usize) -> String {
 fn bounded(files: &Walk, folder: usize, mut lines: usize, mut bytes: usize) -> String {
     let (mut shown, mut queue) = (BTreeMap::new(), VecDeque::new());
     let mut rest = 0;
-    // The folder itself has no line: show as many of its entries as fit, and one line for the rest.
+    // The listed folder has no line of its own. Show as many of its entries as fit, and one line for the rest.
     for item in children(files, 0..files.files().len(), folder) {
         let size = item.line(files).len() + 1;
         if rest > 0 || lines <= 1 || size > bytes {
@@ -58,7 +58,7 @@ fn bounded(files: &Walk, folder: usize, mut lines: usize, mut bytes: usize) -> S
         if is_git_folder(files, range, *prefix) {
             continue;
         }
-        // The lines of its entries replace the folder's own line.
+        // The lines of a folder's entries replace the folder's own line.
         let room = (lines + 1, bytes + item.line(files).len() + 1);
         let items = children(files, range.clone(), *prefix);
         let size = items.iter().map(|item| item.line(files).len() + 1).sum::<usize>();
@@ -103,7 +103,7 @@ fn children(files: &Walk, range: Range<usize>, prefix: usize) -> Vec<Item> {
     items
 }
 
-/// Whether a folder is a `.git`, which is only expanded if the request names it.
+/// Whether a folder is a `.git` folder, which is expanded only if the request names it.
 fn is_git_folder(files: &Walk, range: &Range<usize>, prefix: usize) -> bool {
     let path = files.file(range.start).path[..prefix].trim_end_matches('/');
     split(path).1.eq_ignore_ascii_case(".git")

@@ -1,4 +1,4 @@
-//! Calls to others that behave, and to others that do not. All waits have an end: patience.
+//! Calls to servers that behave, and to servers that do not. Every wait has a time limit.
 
 mod programs;
 mod sockets;
@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::protocol::jsonrpc::{FileContent, Key, Written, request};
 
-/// For what is expected to come.
+/// The patience for an answer that should arrive.
 const LONG: Duration = Duration::from_mins(1);
-/// For what is expected not to come, when what is sent has long been written.
+/// The patience for an answer that should not arrive; sending takes much less.
 const SHORT: Duration = Duration::from_secs(1);
 
 type Said<T> = Result<Result<T, RpcError>, Gone>;
@@ -26,7 +26,7 @@ fn write_file(client: &mut Client, content: &str, patience: Duration) -> Said<bo
     Ok(said.map(|Written { success }| success))
 }
 
-/// The answer to a ping with that id.
+/// The answer to the ping with this id.
 fn pong(id: u64) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"pong":true}}}}"#)
 }

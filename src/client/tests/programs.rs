@@ -1,4 +1,4 @@
-//! Programs: what starts, speaks, says too much or too little, and ends.
+//! Programs as servers: how they start, answer too much or too little, and end.
 use super::*;
 use crate::program::Programs;
 
@@ -6,7 +6,7 @@ fn sh(script: &str) -> Client {
     Client::spawn(&["sh", "-c", script].map(str::to_owned), &Programs::default()).unwrap()
 }
 
-/// Whether any process of that group is left.
+/// Whether any process of this group is left.
 fn group_is_there(id: u32) -> bool {
     let pid = rustix::process::Pid::from_raw(id.try_into().unwrap()).unwrap();
     rustix::process::test_kill_process_group(pid).is_ok()
@@ -27,7 +27,7 @@ fn a_program_is_asked_again_and_again_and_ends_with_the_client() {
     let id = id(&client);
     let begun = Instant::now();
     drop(client);
-    // It ends at the end of its input, and is not waited for longer.
+    // The program ends when its input ends, so the client does not wait longer.
     assert!(begun.elapsed() < child::LEAVE, "{:?}", begun.elapsed());
     assert!(!group_is_there(id));
 }
@@ -39,7 +39,7 @@ fn what_does_not_end_by_itself_is_ended_with_its_children() {
     let id = id(&client);
     assert!(group_is_there(id));
     drop(client);
-    // What was not ours to reap is reaped by init, in its own time.
+    // Init reaps the other processes of the group, at any time.
     let begun = Instant::now();
     while group_is_there(id) {
         assert!(begun.elapsed() < LONG, "its group is there");
@@ -110,7 +110,7 @@ fn who_never_reads_is_not_waited_for_without_end() {
     let content = "x".repeat(8 << 20);
     let gone = write_file(&mut client, &content, SHORT).unwrap_err();
     assert!(gone.reason.contains("did not answer 'write_file' within 1s"), "{gone}");
-    // Half a line stands in its pipe: it can never be whole, and nothing may follow it.
+    // The pipe contains half a line, which can never be completed, so nothing may follow it.
     assert_eq!(client.ping(LONG), Err(gone));
 }
 
@@ -131,7 +131,7 @@ fn lines_that_are_no_json_come_before_the_first_answer() {
 
 #[test]
 fn who_writes_before_reading_is_read_meanwhile() {
-    // Both sides write more than any pipe holds.
+    // Both sides write more than a pipe can contain.
     let script =
         format!("head -c 8000000 /dev/zero | tr '\\0' ' '; echo; read -r line; echo '{}'", pong(1));
     let mut client = sh(&script);

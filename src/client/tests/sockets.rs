@@ -1,4 +1,4 @@
-//! Sockets: those who listen, let in, answer late, wrongly or never.
+//! Sockets as servers: they accept, and answer correctly, late, wrongly or never.
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use super::*;
 
-/// Somebody who is connected with once.
+/// A server that accepts one connection.
 struct Fake {
     _folder: tempfile::TempDir,
     socket: PathBuf,
@@ -135,7 +135,7 @@ fn answers_come_in_pieces_and_of_any_kind() {
     assert_eq!(client.ping(LONG), Ok(Ok(Pong { pong: true })));
     let gone = write_file(&mut client, "b", LONG).unwrap_err();
     assert!(gone.reason.contains("its result is not as it should be"), "{gone}");
-    // The other side hears of it at once, though the client is still there.
+    // The server notices the end at once, although the client still exists.
     fake.thread.join().unwrap();
 }
 
@@ -150,7 +150,7 @@ fn who_answers_before_it_has_heard_all_is_heard() {
     let mut client = fake.client();
     let said = write_file(&mut client, &"x".repeat(8 << 20), LONG);
     assert_eq!(said, Ok(Err(RpcError::new(RpcError::REQUEST, "too long"))));
-    // Half a line stands on the wire.
+    // Half a line has been sent.
     client.ping(LONG).unwrap_err();
 }
 
@@ -161,7 +161,7 @@ fn what_is_to_be_sent_meanwhile_is_sent_each_time() {
     let fake = fake(move |mut stream| {
         hear(&mut stream);
         assert_eq!(hear(&mut stream), expected);
-        // The first may have come before there was anything to be ended.
+        // The first interrupt may have arrived before there was anything to interrupt.
         assert_eq!(hear(&mut stream), expected);
         say(&mut stream, &pong(1));
         assert_eq!(hear(&mut stream), "");

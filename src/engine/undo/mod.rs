@@ -1,8 +1,8 @@
 //! Undo and redo, each a turn of its own.
 //!
 //! The plan is on disk before the turn begins. Then come Begin ⟂, a Restoring for each place ⟂, all effects, and
-//! Restored; the rest is as in every turn. Each place is as it was or as it is to become, so after a hard stop the plan
-//! is carried out again.
+//! Restored; the rest is as in every turn. At any time each place is either in its old state or in its planned state,
+//! so after a hard stop the plan is carried out again.
 //!
 //! The turn records its own changes, as every turn does. So a redo is the undo of an undo, and also restores what
 //! `--force` overwrote.
@@ -79,7 +79,7 @@ impl Engine {
         let entries = log::read(&self.config.sessions, &session.id)?;
         let SelectedTurns { turns, undid, redid, completes, next, skipped } =
             select(&entries, request, &session.id)?;
-        // A redo does not repeat this: the undo before it has reported it.
+        // A redo does not report these changes again, because the undo has reported them.
         let ignored = log::ignored(&entries, if redid.is_none() { &undid } else { &[] });
         let changes = self.changes_of(&turns)?;
         let recovered = turns.iter().filter(|turn| turn.recovered);

@@ -21,7 +21,7 @@ pub enum UndoRequest {
 pub(super) struct SelectedTurns<'a> {
     /// The turns whose changes are reversed.
     pub(super) turns: Vec<&'a LogEntry>,
-    /// The turns that are undone then, or done again.
+    /// The numbers of the turns that are undone or redone.
     pub(super) undid: Vec<u32>,
     /// The undo that is reversed, if this is a redo.
     pub(super) redid: Option<&'a LogEntry>,
@@ -29,7 +29,7 @@ pub(super) struct SelectedTurns<'a> {
     pub(super) completes: Option<String>,
     /// The nearest earlier turn with recorded changes: the number of turns to undo to reach it, and its number.
     pub(super) next: Option<(usize, u32)>,
-    /// Turns among and after them that changed only ignored files.
+    /// The turns after the first of them that changed only ignored files.
     pub(super) skipped: Vec<&'a LogEntry>,
 }
 

@@ -38,9 +38,9 @@ const GRACE: Duration = Duration::from_secs(30);
 /// The interval at which the result of a running step is requested.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long reconnecting to a guest is tried, since it may have to finish something first.
+/// How long to try to reconnect to a guest. The guest may have to finish something first.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The interval at which it is tried.
+/// The interval between these attempts.
 const RECONNECT_INTERVAL: Duration = Duration::from_millis(250);
 /// The timeout for reporting the end of a session.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -55,11 +55,11 @@ pub struct Guest {
     programs: Programs,
     client: RefCell<Option<Client>>,
     about: RefCell<Option<Rc<About>>>,
-    /// Whether it has answered before.
+    /// Whether the guest has answered before.
     has_answered: Cell<bool>,
-    /// Keys of steps whose outcomes are journalled, so the guest may forget them.
+    /// Keys of steps whose outcomes are journalled, so the guest may forget these steps.
     settled: RefCell<Vec<String>>,
-    /// Ended sessions that have not been reported to it yet.
+    /// Ended sessions that have not been reported to the guest yet.
     ended: RefCell<Vec<String>>,
     /// How long to wait while another deaddrop serves the guest's project.
     lock_timeout: Cell<Duration>,
@@ -69,7 +69,7 @@ pub struct Guest {
 
 /// The parameters of one turn in a guest.
 pub struct GuestTurn<'a> {
-    /// The beginning of the keys of its steps, unique to the turn.
+    /// The prefix of the keys of its steps, unique to the turn.
     pub turn: String,
     /// The name of the session, by which the guest finds the scratch directory of its commands.
     pub own: String,
@@ -77,7 +77,7 @@ pub struct GuestTurn<'a> {
     pub timeout: &'a dyn Fn(Option<Duration>) -> Duration,
     /// Whether commands have network access; None for the guest's setting.
     pub network: Option<bool>,
-    /// The most characters of a command's output that are kept.
+    /// The maximum number of characters kept of a command's output.
     pub output_limit: usize,
     /// The size of the largest file whose complete content is returned, in bytes.
     pub read_limit: u64,
@@ -194,8 +194,8 @@ impl Guest {
         self.report_ended_sessions();
     }
 
-    /// Waits up to this time if another deaddrop serves the guest's project, since it may be carrying out a step of a
-    /// turn that is continued. Valid until [`Guest::disconnect`].
+    /// Sets how long to wait if another deaddrop serves the guest's project, since that one may be carrying out a
+    /// step of this turn. Valid until [`Guest::disconnect`].
     pub fn wait_for_lock(&self, timeout: Duration) {
         self.lock_timeout.set(timeout + GRACE);
     }
@@ -204,7 +204,7 @@ impl Guest {
         self.interrupted.as_ref().is_some_and(|interrupted| interrupted())
     }
 
-    /// The name of its record of steps.
+    /// The name of the guest's record of steps.
     fn state(&self) -> Result<Option<String>> {
         Ok(Some(self.about()?.state.clone()).filter(|state| !state.is_empty()))
     }
@@ -284,10 +284,10 @@ impl Guest {
         answer.map_err(|fault| self.invalid_answer(method, &sanitize::line(&fault.message)))
     }
 
-    /// Makes a request that can be repeated, once more if the connection broke: something without an effect, or a step,
-    /// which is carried out once however often it is requested. If the person wants to stop, interrupts the request with
-    /// this key; after that there is no second request, since the key of a step is journalled. Also returns whether the
-    /// connection broke in between.
+    /// Makes a request that can be repeated, and repeats it once if the connection broke. Such a request has no effect,
+    /// or is a step, which is carried out once however often it is requested. If the person wants to stop, interrupts
+    /// the request with this key, and does not repeat it; the journalled key of a step still leads to its result. Also
+    /// returns whether the connection broke in between.
     fn ask<T: DeserializeOwned>(
         &self,
         method: &str,
@@ -301,11 +301,11 @@ impl Guest {
         let mut is_second = false;
         loop {
             let client = connected.take().map_or_else(|| self.connect(patience), Ok);
-            // A connection can break before anything was sent. If there was none, connecting was tried already.
+            // A connection can break before anything was sent. If connecting failed, it was tried long enough already.
             let may_repeat = client.is_ok() && !is_second;
             let mut sent: Option<Instant> = None;
             let mut interrupt = || {
-                // Repeated, since the guest may receive the first one before the request that it interrupts.
+                // Sent repeatedly, since the guest may receive the first one before the request that it interrupts.
                 let is_due = sent.is_none_or(|sent| sent.elapsed() >= POLL_INTERVAL);
                 let key = key.filter(|_| is_due && self.is_interrupted())?.to_owned();
                 sent = Some(Instant::now());

@@ -10,18 +10,18 @@ use crate::text::{count, visible_line};
 use crate::workspace::edit::count_lines;
 use crate::workspace::walk::Walk;
 
-/// The longest line, in characters.
+/// The maximum length of a line, in characters.
 const MAX_LINE: usize = 2_000;
-/// The most lines and bytes of a listing or search.
+/// The maximum lines and bytes of a listing or search.
 const SHOWN_LINES: usize = 1_001;
 const SHOWN_BYTES: usize = 64 << 10;
-/// The most warnings of one step.
+/// The maximum number of warnings of one step.
 const MAX_WARNINGS: usize = 100;
-/// The most tools, and the most protected names.
+/// The maximum number of tools, and of protected names.
 const MAX_ITEMS: usize = 100;
-/// The longest path of a listing, in bytes: that of the system, with each byte shown as U+FFFD.
+/// The maximum length of a path in a listing, in bytes: that of the system, with each byte shown as U+FFFD.
 const MAX_PATH: usize = 3 * 4_096;
-/// The most unreadable folders that are named.
+/// The maximum number of unreadable folders that are named.
 const MAX_FOLDERS: usize = 1_000;
 
 /// A line that can be shown.

@@ -67,8 +67,8 @@ impl<'a> RemoteExecutor<'a> {
         done.detail
     }
 
-    /// Has the next step journalled, and requests it; a second request with the same key is for the same step. None if
-    /// nothing was done because the name of the guest's record of steps is another one than it was.
+    /// Journals the next step, and requests it. A second request with the same key is for the same step. Returns None
+    /// if nothing was done because the guest's record of steps has a new name.
     fn request_step(
         &mut self,
         operation: &Operation,
@@ -102,7 +102,7 @@ impl<'a> RemoteExecutor<'a> {
         if matches!(state, Ok((Ok(State::Done(_)), _))) {
             self.guest.settled.borrow_mut().push(params.key.clone());
         } else {
-            // The guest may not have received them.
+            // The guest may not have received the settled keys.
             self.guest.settled.borrow_mut().extend(params.settled.iter().cloned());
         }
         let (state, broke) = state?;
@@ -179,7 +179,7 @@ impl Executor for RemoteExecutor<'_> {
         let detail = match self.request_step(operation, grant, before)? {
             Some(detail) => detail,
             None => {
-                // The guest was replaced since it was asked. Its new name is journalled first.
+                // The guest was replaced since its last answer. Its new name must be journalled first.
                 self.guest.about.take();
                 let again = self.request_step(operation, grant, before)?;
                 let why = "it rejects the name that it has just reported";
@@ -215,7 +215,7 @@ impl Executor for RemoteExecutor<'_> {
         let Some(mut facts) = self.request_path_facts(operation, false)?.facts else {
             return Err(self.guest.invalid_answer("look", "the facts of the path are missing"));
         };
-        // Without those of a move, it would not judge the other path.
+        // Without the facts of a move, the policy would not judge the other path.
         if matches!(operation, Operation::Move { .. }) != facts.moved.is_some() {
             return Err(self.guest.invalid_answer("look", "the facts are not those of a move"));
         }

@@ -1,4 +1,4 @@
-//! What a preview foretells, and what a stop leaves of a move.
+//! Results of previews, and of moves that were interrupted.
 
 mod preview;
 
@@ -34,7 +34,7 @@ fn after_a_stop_both_ends_tell_whether_it_was_moved() {
         plan.execute().unwrap();
         let InterruptedStep::Done(done) = left() else { panic!("{:?}", left()) };
         assert_eq!(done.detail, effect.detail);
-        // Something else stands where it stood: somebody was there.
+        // Another file is at the old path, so somebody else has changed something.
         fs::write(root.join("a"), "another").unwrap();
         let InterruptedStep::Done(done) = left() else { panic!("{:?}", left()) };
         assert!(matches!(done.detail, Detail::Failed(_)), "{done:?}");

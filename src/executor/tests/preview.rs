@@ -1,4 +1,4 @@
-//! What a preview says of a reply is what comes of it.
+//! The preview of a reply matches its results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -33,7 +33,7 @@ const PATHS: [&str; 15] = [
     "sessions/x",
 ];
 
-/// A small tree with links to a file, to folders, to nothing and to the root.
+/// Creates a small tree with links to a file, to folders, to nothing and to the root.
 fn plant(root: &Path, which: u16) {
     let there = |bit: u16| which & (1 << bit) != 0;
     let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, root.join(name)).unwrap();
@@ -96,7 +96,7 @@ fn operations(reply: &str) -> Vec<Operation> {
         .collect()
 }
 
-/// What comes of one operation; whether a file can be read is judged at once.
+/// The result of one operation. A file to read is read at once.
 fn done(executor: &mut dyn Executor, operation: &Operation) -> Detail {
     match operation {
         Operation::Read { path, .. } => match executor.read(path, Part::default()).unwrap() {
@@ -107,7 +107,7 @@ fn done(executor: &mut dyn Executor, operation: &Operation) -> Detail {
     }
 }
 
-/// Foretells a reply, carries it out, and compares what was said and what changed.
+/// Previews a reply, carries it out, and compares results and changes.
 fn agree(root: &Path, reply: &str) {
     let root = root.to_owned();
     let workspace = Workspace::open(&root, &[root.join("sessions")], &[]).unwrap();
@@ -155,7 +155,7 @@ proptest! {
     }
 }
 
-/// All that can be asked of an executor.
+/// All kinds of operations on this path.
 fn each_at(path: &RelPath) -> Vec<Operation> {
     let path = || path.clone();
     vec![
@@ -172,7 +172,7 @@ fn each_at(path: &RelPath) -> Vec<Operation> {
 
 #[test]
 fn a_preview_looks_at_a_place_as_the_turn_does() {
-    // Links that end in `..` lead to folders without a name of their own, or out.
+    // Links that end in `..` lead to folders without a name of their own, or out of the root.
     let paths = PATHS.iter().chain(&["w", "w/d", "v", "v/x", "out", "up", "s"]);
     let paths: Vec<RelPath> = paths.map(|path| RelPath::parse(path).unwrap()).collect();
     let mut told = 0;

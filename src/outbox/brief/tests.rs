@@ -1,4 +1,4 @@
-//! What the brief form shows of two texts.
+//! Tests of the brief form.
 
 use super::*;
 use crate::clock::Timestamp;
@@ -10,7 +10,7 @@ fn outbox(environment: &str, listing: &str) -> String {
     )
 }
 
-/// What CONTEXT says in the brief form.
+/// The CONTEXT section of the brief form.
 fn context(before: &str, now: &str) -> String {
     let session = Session::new("a1b2c3d4".into(), "x", vec![], Timestamp::now());
     let brief = brief(&session, now, 2, Some(before)).unwrap();
@@ -35,7 +35,7 @@ fn what_changed_in_a_listing_is_shown() {
             "  a (1 byte)\n  c (link)\n",
             ", except for these lines:\n## Workspace Files\n  c (link)\nNo longer listed:\n  b (x) (1 byte)\n",
         ),
-        // Only how they are listed changed.
+        // The same files are listed in a different way.
         (
             "  src/a (1 byte)\n  src/b/c (1 byte)\n",
             "  src/ (2 files, 2 bytes)\n",
@@ -46,7 +46,7 @@ fn what_changed_in_a_listing_is_shown() {
             "  src/a (1 byte)\n  src/b/c (1 byte)\n",
             ", except for these lines:\n## Workspace Files\nNo longer listed:\n  lib/ (1 file, 1 byte)\n",
         ),
-        // Of what one line stood for, the number is compared; the widest folder has the rest.
+        // For the files of one line, only the number is compared. The rest belongs to the outermost folder.
         (
             "  src/a (1 byte)\n  src/ (2 more files, 9 bytes)\n  ./ (1,002 more files, 9 kB)\n",
             "  src/a (2 bytes)\n  src/b (9 bytes)\n  src/c/ (2 files, 3 bytes)\n  lib/ (1,000 files, 9 kB)\n  x (link)\n  y (link)\n",

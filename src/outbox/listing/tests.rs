@@ -1,11 +1,11 @@
-//! Listings of all sizes, in all rooms.
+//! Listings of all sizes, for all amounts of room.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::workspace::walk::{Count, LeftOut, Walk};
 
-/// The room in which all of these stand that are not many.
+/// Enough room for every listing that is not cut off by its number of lines.
 const ROOM: usize = 32 << 10;
 
 fn listed(walk: &Walk, touched: &[&str], room: usize) -> String {
@@ -17,8 +17,7 @@ fn walk_of(paths: &[String]) -> Walk {
     Walk::of(paths.iter().map(|path| (path.as_str(), 10)))
 }
 
-/// All the files that lines tell of, whether they are listed or counted. Fails where a line is none
-/// of a tree.
+/// The number of all files in the lines, listed or counted. Panics if a line does not belong to a tree.
 fn told(listing: &str) -> u64 {
     let lines = listing.lines().filter(|line| !line.starts_with("  … "));
     lines
@@ -39,13 +38,13 @@ fn of_a_large_workspace_folders_are_counted() {
         "  … folders with a count are not listed in full; [LIST_FILES path=\"FOLDER\"] lists one\n";
     let expected = format!("  a/b/ (2,000 files, 20 kB)\n  z.txt (10 bytes)\n{hint}");
     assert_eq!(listed(&walk, &[], ROOM), expected);
-    // A touched file stands there, with as many of its neighbours as half of the room holds.
+    // A touched file is listed, with as many of its neighbours as fit into half of the room.
     let near = listed(&walk, &["a/b/1500.txt"], ROOM);
     assert!(near.contains("  a/b/0000.txt (10 bytes)\n") && near.contains("  a/b/1500.txt (10 b"));
     assert!(near.contains(" more files, ") && near.contains("  z.txt (10 bytes)\n"), "{near}");
     assert_eq!(told(&near), 2001);
     assert!((200..=LIMIT + 1).contains(&near.lines().count()), "{near}");
-    // What was deleted leads to where it was.
+    // A deleted file counts as near to the place where it was.
     assert!(listed(&walk, &["a/b/gone.txt"], ROOM).contains("  a/b/0000.txt (10 bytes)\n"));
 }
 
@@ -112,7 +111,7 @@ fn build_products_and_ignored_files_are_told_in_a_line_each() {
   … 8 ignored files, 75 bytes (not listed)
 "
     );
-    // In a folder that is not listed itself they are told beside its files.
+    // If a folder is not listed itself, its build products are counted next to its files.
     let told = listed(&walk, &[], 120);
     assert_eq!(
         told.lines().next().unwrap(),
@@ -120,7 +119,7 @@ fn build_products_and_ignored_files_are_told_in_a_line_each() {
     );
 }
 
-/// Paths of which many share folders, some hold build products.
+/// Paths, many of which share folders. Some are build products.
 fn paths() -> impl Strategy<Value = Vec<String>> {
     let part = prop_oneof![
         4 => "[a-c]",
@@ -130,7 +129,7 @@ fn paths() -> impl Strategy<Value = Vec<String>> {
     ];
     let path = prop::collection::vec(part, 1..6).prop_map(|parts| parts.join("/"));
     prop::collection::btree_set(path, 1..700).prop_map(|paths| {
-        // No file is a folder too.
+        // No path is both a file and a folder.
         let all: Vec<String> = paths.into_iter().collect();
         let is_folder = |path: &String| {
             let below = format!("{path}/");
@@ -166,7 +165,7 @@ proptest! {
             let line = format!("  {} (10 bytes)", visible_line(touched[0]));
             prop_assert!(listing.lines().any(|one| one == line), "{line}: {listing}");
         }
-        // What begins with a product's name belongs to it, unless it was touched.
+        // A path inside a product's folder belongs to the product, unless it was touched.
         let within = |path: &&String| path.starts_with("node_modules/") && **path != touched[0];
         prop_assert!(paths.iter().filter(within).all(|path| overview.find(path).is_none()));
     }

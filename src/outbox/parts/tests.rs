@@ -1,4 +1,4 @@
-//! Parts put together are the outbox again, and none is longer than it may be.
+//! The joined parts are the outbox again, and no part is too long.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn all(outbox: &str, of: Option<usize>, limit: usize) -> Vec<String> {
     (1..=first.of).map(text).collect()
 }
 
-/// The outbox, as somebody puts it together who looks at the lines of the parts alone.
+/// Joins parts by looking only at their first and last lines.
 fn joined(parts: &[String]) -> String {
     let [only] = parts else {
         let pieces = parts.iter().map(|part| {

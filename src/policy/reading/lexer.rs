@@ -1,4 +1,4 @@
-//! Splits a line into the words of its commands, where `sh` and `bash` agree:
+//! Splits a line into the words of its commands, as far as `sh` and `bash` agree:
 //!
 //! ```text
 //! list     = command { ( ";" | "&" | "&&" | "||" | "|" | newline ) command }
@@ -7,8 +7,8 @@
 //! document = "<<" mark, where the mark is quoted or its lines have no substitution
 //! ```
 //!
-//! Anything else makes the line unreadable. The order of keywords and operators is not checked: a shell runs nothing of
-//! a line with a syntax error, and otherwise all commands are found.
+//! Any other syntax makes the line unreadable. The order of keywords and operators is not checked: if a line has a
+//! syntax error, a shell runs nothing of it. Otherwise all commands are found.
 
 use std::sync::LazyLock;
 
@@ -22,16 +22,16 @@ const AMBIGUOUS: &str = "its words and quotes can be read in more than one way";
 const SUBSTITUTION: &str = "it contains a substitution that cannot be read";
 const DOCUMENT: &str = "it is not certain where its here-document ends";
 
-/// What can follow a `$` that inserts a value: plain arithmetic, a name in braces with a plain default, one character, or
-/// a name.
+/// What can follow a `$` that inserts a value: plain arithmetic, a name in braces with or without a plain default, one
+/// character, or a name.
 static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
     let arithmetic = r"\(\([A-Za-z0-9_ +*/%-]*[A-Za-z0-9_] *\)\)";
     let name = r"\{[A-Za-z0-9_]+(:-[A-Za-z0-9_./]*)?\}|[0-9@*#?$!-]|[A-Za-z_][A-Za-z0-9_]*";
     Regex::new(&format!("^(?:{arithmetic}|{name})")).expect("a pattern in order")
 });
 
-/// A line of a here-document in which the shell expands nothing but variables. A backslash at the end would join the
-/// next line.
+/// A line of a here-document in which the shell expands only variables. A backslash at the end would join the next line
+/// to it.
 static DATA: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?:[^`\\$]|\\.|\$[A-Za-z_])*$").expect("a pattern in order"));
 
@@ -47,7 +47,7 @@ fn is_keyword(word: &Word) -> bool {
 struct HereDocument {
     mark: String,
     strips_tabs: bool,
-    /// Whether the shell expands nothing in it.
+    /// Whether the shell expands nothing in the document.
     is_quoted: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
     into: &'a mut ParsedLine,
-    /// How many more levels of nested lists are allowed.
+    /// How many more levels of nesting are allowed.
     depth: u8,
     document: Option<HereDocument>,
 }
@@ -85,7 +85,7 @@ impl<'a> Lexer<'a> {
         is_next
     }
 
-    /// Skips blanks and line continuations.
+    /// Skips white space and line continuations.
     fn skip_blanks(&mut self) {
         while self.next_if(" ") || self.next_if("\t") || self.next_if("\\\n") {}
     }
@@ -117,14 +117,14 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads the words of one command, up to its terminator.
+    /// Reads the words of one command, up to the end of the command.
     fn command(&mut self) -> Result<Vec<Word>, ReadError> {
         let mut words = Vec::new();
         let mut is_closed = false;
         loop {
             self.skip_blanks();
             match self.peek() {
-                // For `sh`, `&>` ends a command and begins another.
+                // In `sh`, the `&` of `&>` ends the command, and `>` begins another.
                 Some('&') if self.next_if("&>") => {
                     self.at -= 1;
                     self.redirection()?;
@@ -132,7 +132,7 @@ impl<'a> Lexer<'a> {
                 }
                 None | Some('\n' | ';' | '|' | '&' | ')') => return Ok(words),
                 Some('#') => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
-                // In some shells `((` begins arithmetic.
+                // In some shells, `((` begins an arithmetic expression.
                 Some('(') if words.iter().all(is_keyword) && !self.rest().starts_with("((") => {
                     self.at += 1;
                     self.list(Some(')'))?;
@@ -146,7 +146,7 @@ impl<'a> Lexer<'a> {
                     {
                         continue;
                     }
-                    // Some shells accept more digits, or `{name}`, as a file descriptor.
+                    // Some shells accept several digits, or `{name}`, as a file descriptor.
                     let is_odd = matches!(self.peek(), Some('<' | '>'))
                         && (is_number || word.shown.starts_with('{'));
                     if is_odd || is_closed {
@@ -239,7 +239,7 @@ impl<'a> Lexer<'a> {
                 '~' if is_first => {
                     word.text.push(c);
                     word.home = self.peek().is_none_or(|c| "/ \t\n;&|)<>".contains(c));
-                    // `~name` is another user's home folder.
+                    // `~name` is the home folder of another user.
                     word.open |= !word.home;
                 }
                 c if c.is_whitespace() || c.is_control() || (is_first && c == '#') => {
@@ -277,7 +277,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads what follows a `$`.
+    /// Reads the text after a `$`.
     fn dollar(&mut self, word: &mut Word, is_quoted: bool) -> Result<(), ReadError> {
         let is_at_start = word.text.is_empty() && !word.open;
         let rest = self.rest();
@@ -289,7 +289,7 @@ impl<'a> Lexer<'a> {
         let length = VARIABLE.find(rest).map_or(0, |found| found.len());
         match self.peek() {
             Some('{' | '(') if length == 0 => return Err(SUBSTITUTION.into()),
-            // `$((PATH = 1))` sets a variable in some spellings.
+            // In some spellings, `$((PATH = 1))` sets a variable.
             Some('(') if mentions(&rest[..length]) => return Err(SUBSTITUTION.into()),
             Some(c) if "\\['`".contains(c) || (c == '"' && !is_quoted) || !c.is_ascii() => {
                 return Err(AMBIGUOUS.into());

@@ -1,7 +1,7 @@
-//! Finds the simple commands in a command line, wherever they are in it.
+//! Finds the simple commands in a command line, even nested ones.
 //!
-//! Only syntax that `sh` and `bash` read in the same way is accepted. Any other line counts as unreadable, and the policy
-//! decides on it as strictly as its lists allow.
+//! Only syntax that `sh` and `bash` read in the same way is accepted. Any other line counts as unreadable. The policy
+//! then decides as strictly as its lists allow.
 
 mod lexer;
 mod programs;
@@ -14,25 +14,25 @@ use crate::text::{shell_word, visible_line};
 
 /// The longest line that is read, in bytes.
 pub const LONGEST: usize = 64 << 10;
-/// How deep lists may be nested in groups, in substitutions and in texts for shells.
+/// How deeply lists may be nested in groups, in substitutions and in texts for shells.
 const MAX_DEPTH: u8 = 4;
 const TOO_DEEP: &str = "its commands are nested too deeply";
 /// The most commands that are read.
 const MAX_COMMANDS: usize = 2_000;
 
-/// Why the rest of a line is not read.
+/// The reason why the rest of a line is not read.
 type ReadError = Cow<'static, str>;
 
 /// A word of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Word {
-    /// The word without quotes. A leading `~` or `$HOME` is `~`, and other substitutions are left out.
+    /// The word without quotes. `~` replaces a leading `$HOME`, and other substitutions are left out.
     pub text: String,
     /// The word as written.
     pub shown: String,
-    /// Whether the shell inserts something that the line does not contain.
+    /// Whether the shell inserts text that is not in the line.
     pub open: bool,
-    /// Whether it contains an unquoted `*`, `?` or `[`.
+    /// Whether the word contains an unquoted `*`, `?` or `[`.
     pub glob: bool,
     /// Whether `text` begins with the home folder.
     pub home: bool,
@@ -56,9 +56,9 @@ impl Word {
 /// A simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Simple {
-    /// Its words, program first. Never empty.
+    /// The words, starting with the program. Never empty.
     pub words: Vec<Word>,
-    /// Whether it only starts another command, which is then also in the list.
+    /// Whether the command only starts another one, which is also in the list.
     pub wrapper: bool,
 }
 
@@ -70,19 +70,19 @@ impl Simple {
     }
 }
 
-/// What could be read of a command line.
+/// The readable parts of a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ParsedLine {
-    /// The simple commands. If a part is unreadable, those before it.
+    /// The simple commands. If a part is unreadable, only those before it.
     pub commands: Vec<Simple>,
-    /// Phrases that say what cannot be determined from the text.
+    /// Phrases that describe what cannot be determined from the text.
     pub unreadable: Vec<String>,
-    /// Whether a part of the line was not read, so that it may contain anything.
+    /// Whether a part of the line was not read. That part may contain anything.
     pub is_partial: bool,
 }
 
 impl ParsedLine {
-    /// Records once what cannot be determined.
+    /// Records something that cannot be determined, once.
     fn note_unreadable(&mut self, why: impl Into<String>) {
         let why = why.into();
         if !self.unreadable.contains(&why) && self.unreadable.len() < 20 {
@@ -108,8 +108,8 @@ fn is_name(text: &str) -> bool {
     text.chars().all(is_of_name) && text.starts_with(|c: char| !c.is_ascii_digit())
 }
 
-/// Whether a text contains the name of a variable that decides which program a name refers to, or what else programs
-/// run.
+/// Whether a text contains the name of a variable that determines which program a name refers to, or which other code
+/// programs run.
 fn mentions(text: &str) -> bool {
     text.split(|c| !is_of_name(c)).any(programs::misleads)
 }
@@ -146,7 +146,7 @@ fn read_into(text: &str, into: &mut ParsedLine, depth: u8) -> Result<(), ReadErr
     lexer::Lexer::new(text, into, depth).list(None)
 }
 
-/// The words of a policy's pattern, separated by blanks, without quotes.
+/// The words of a policy's pattern, separated by white space, without quotes.
 pub(super) fn pattern_words(pattern: &str) -> Vec<Word> {
     let word = |word| lexer::only_word(word).unwrap_or_else(|| Word::literal_of(word));
     pattern.split_whitespace().map(word).collect()

@@ -1,4 +1,4 @@
-//! Programs that start others, and builtins that change what a line means (`data/programs.toml`).
+//! Programs that start other programs, and builtins that change the meaning of a line (`data/programs.toml`).
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use super::{
     MAX_COMMANDS, ParsedLine, ReadError, Simple, TOO_DEEP, Word, is_name, mentions, read_into,
 };
 
-/// The most programs that may start each other in a chain. Each one repeats the words after it.
+/// The longest chain of programs that start each other. Each link repeats the words after it.
 const MAX_CHAIN: usize = 16;
 
 /// Names of standard input.
@@ -23,7 +23,7 @@ struct ProgramTable {
     program: Vec<StarterProgram>,
 }
 
-/// A row of the table, which documents the fields.
+/// A row of the table. The fields are documented there.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct StarterProgram {
@@ -64,7 +64,7 @@ pub(in crate::policy) fn name(program: &str) -> &str {
     name.strip_suffix(".exe").unwrap_or(name)
 }
 
-/// The name of a program if it is the system's: without a folder, or in one of the system's.
+/// The name of a program if it is the system's: written without a folder, or with a folder of the system.
 pub(in crate::policy) fn standard(program: &str) -> Option<&str> {
     match program.rsplit_once('/') {
         None => Some(program),
@@ -72,12 +72,12 @@ pub(in crate::policy) fn standard(program: &str) -> Option<&str> {
     }
 }
 
-/// Whether a variable with this name changes what a line means.
+/// Whether a variable with this name changes the meaning of a line.
 pub(super) fn misleads(name: &str) -> bool {
     TABLE.misleading.iter().any(|it| name == it || (it.ends_with('_') && name.starts_with(it)))
 }
 
-/// Whether the program is written unambiguously: in usual characters, either quoted as a whole or not at all.
+/// Whether the program's name is unambiguous: only usual characters, quoted completely or not at all.
 fn is_certain(program: &Word) -> bool {
     let shown = &*program.shown;
     let unquoted = |quote: &char| shown.strip_prefix(*quote)?.strip_suffix(*quote);
@@ -88,7 +88,7 @@ fn is_certain(program: &Word) -> bool {
         || (bare.chars().all(is_usual) && !program.glob && !shown.starts_with('-'))
 }
 
-/// Reads the head of a loop after `for`: a variable and its values, which are not a command.
+/// Reads the words after `for`: a variable and its values. They are not a command.
 pub(super) fn add_loop(words: &[Word], into: &mut ParsedLine) -> Result<(), ReadError> {
     match words {
         [variable, between, ..] if is_name(&variable.shown) && between.shown == "in" => {
@@ -99,7 +99,7 @@ pub(super) fn add_loop(words: &[Word], into: &mut ParsedLine) -> Result<(), Read
     }
 }
 
-/// Removes the assignments before a command. A program such as `env` treats every word with a `=` as one.
+/// Removes the assignments before a command. A program such as `env` treats every word with a `=` as an assignment.
 fn take_assignments(words: &mut Vec<Word>, by_program: bool, into: &mut ParsedLine) {
     let sets = |word: &&Word| match word.shown.split_once('=') {
         _ if by_program => word.text.contains('='),
@@ -191,7 +191,7 @@ fn started(
                 into.commands[place].wrapper = is_transparent;
                 read_into(inner, into, depth)?;
             }
-            // A script file, unless it is standard input.
+            // A script file that is not standard input.
             Some(file)
                 if !runs_text && !is_code && !file.is_some_and(|it| STDIN_NAMES.contains(&it)) => {}
             _ => {
@@ -204,7 +204,7 @@ fn started(
     if is_code {
         return Err(format!("what {text} makes of its text").into());
     }
-    // `env -` is `env -i`.
+    // `env -` is the same as `env -i`.
     if program.assigns && rest.first().is_some_and(|word| word.text == "-") {
         rest = &rest[1..];
     }
@@ -237,7 +237,7 @@ fn note_variables(program: &StarterProgram, text: &str, arguments: &[Word], into
     }
 }
 
-/// An option of a builtin, or a word of which the line alone determines which variable it names.
+/// An option of a builtin, or a word that names one variable and contains its whole name.
 static ONE_VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
     let name = "[A-Za-z_][A-Za-z0-9_]*";
     Regex::new(&format!("(?s)^(?:[-+][A-Za-z0-9+=-]+|{name}|\"?{name}=.*)$")).expect("a pattern")
@@ -247,11 +247,11 @@ fn names_one(word: &Word) -> bool {
     ONE_VARIABLE.is_match(&word.shown)
 }
 
-/// An option: its letter or name, and its value if it has one.
+/// An option: its letter or name, and its value, if any.
 type ParsedOption = (String, Option<String>);
 
-/// Parses the options at the start of `words` as `getopt` does, and returns them with the index of the rest. None if a
-/// word that the shell inserts could be an option or not.
+/// Parses the options at the start of `words` like `getopt`, and returns them with the index of the rest. None if it is
+/// unclear whether a word from a substitution is an option.
 fn options(words: &[Word], program: &StarterProgram) -> Option<(Vec<ParsedOption>, usize)> {
     let mut given: Vec<ParsedOption> = Vec::new();
     let mut at = 0;
@@ -293,7 +293,7 @@ fn options(words: &[Word], program: &StarterProgram) -> Option<(Vec<ParsedOption
     Some((given, at.min(words.len())))
 }
 
-/// The command that `xargs` starts: its own words, and those that it reads.
+/// The command that `xargs` starts: the words on the line, and the words that it reads.
 fn xargs_command(given: &[ParsedOption], words: &[Word]) -> Vec<Word> {
     let mut words = words.to_vec();
     if words.is_empty() {
@@ -309,12 +309,12 @@ fn xargs_command(given: &[ParsedOption], words: &[Word]) -> Vec<Word> {
     words
 }
 
-/// A word with unknown content.
+/// A word whose content is unknown.
 fn unknown_word() -> Word {
     Word { shown: "…".to_owned(), open: true, ..Word::default() }
 }
 
-/// Adds what `find` starts, and what it deletes.
+/// Adds the commands that `find` starts, and its deletions.
 fn find(arguments: &[Word], into: &mut ParsedLine, depth: u8) -> Result<(), ReadError> {
     let depth = depth.checked_sub(1).ok_or(TOO_DEEP)?;
     let is_split =

@@ -1,4 +1,4 @@
-//! Reading ends, soon, and never panics.
+//! Reading a line ends soon and never panics.
 
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ proptest! {
     }
 }
 
-/// Texts whose reading could take longer than their length says.
+/// Texts that could take longer to read than their length suggests.
 #[test]
 fn no_text_takes_long() {
     let standard = Policy::preset("standard").unwrap();

@@ -1,4 +1,4 @@
-//! Operations on files.
+//! Decisions on file operations.
 
 use crate::policy::{Access, Verdict, folder, may_search, path};
 use crate::protocol::RelPath;
@@ -94,7 +94,7 @@ fn searches_and_lists_are_judged_as_reads() {
     assert!(!may_search(&policy.files)(&path("a"), 100 << 20), "too large to be read");
     assert_eq!(folder(&policy, None), Verdict::Allow);
     assert!(matches!(folder(&policy, Some(&path("a/.git"))), Verdict::Deny(_)));
-    // What is allowed may lie below a folder that is not.
+    // An allowed path may be inside a folder that is not allowed itself.
     policy.files.allowed = vec!["src/*.rs".to_owned()];
     assert_eq!(folder(&policy, Some(&path("src"))), Verdict::Allow);
     assert!(may(&policy, "src/a.rs") && !may(&policy, "src/a.txt") && !may(&policy, "doc"));

@@ -1,4 +1,4 @@
-//! What is said of command lines, in words, and lists of the person's own.
+//! The texts of decisions on command lines, and the person's own lists.
 
 use crate::policy::reading::{Simple, read};
 use crate::policy::{Grant, NEW_REPOSITORY, Verdict, command, explain, run, summary};

@@ -1,4 +1,4 @@
-//! Policies on command lines and paths.
+//! Decisions on command lines and paths.
 
 mod bounds;
 mod files;

@@ -1,4 +1,4 @@
-//! What a policy lets run, given to real shells: nothing that is not on the list may start.
+//! Gives allowed lines to real shells. No program may start that is not on the list.
 //! `POLICY_LINES=1000000 cargo test --release --lib policy::tests::shells` tries more lines.
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use crate::policy::{Verdict, command};
 use crate::settings::Policy;
 
-/// What lines are made of; `evil` is what must not run.
+/// The pieces of the lines. `evil` must never run.
 const PIECES: &[&str] = &[
     "evil",
     "evil",
@@ -105,7 +105,7 @@ const PIECES: &[&str] = &[
     "]",
 ];
 
-/// The next of a row of numbers that is the same each time.
+/// The next number of a reproducible pseudorandom sequence.
 fn next(state: &mut u64) -> usize {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -113,7 +113,7 @@ fn next(state: &mut u64) -> usize {
     usize::try_from(*state >> 33).unwrap()
 }
 
-/// Written by another process, so that no thread of this one has it open while it is run.
+/// Another process writes the script, so that no thread of this process has it open when it runs.
 fn script(path: &Path, text: &str) {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-ec", "printf %s \"$2\" > \"$1\"; chmod 755 \"$1\"", "sh"]).arg(path).arg(text);

@@ -1,10 +1,10 @@
-//! The tables of command lines, and what the presets say of them.
+//! Tables of command lines, and the decisions of the presets on them.
 
 use crate::policy::{Verdict, command};
 use crate::settings::Policy;
 
-/// `lines.txt`: the policies (`s`tandard, `p`ermissive, `w`orkspace, `r`estrictive), the decision,
-/// the rule after its dot, and the line, `\n` for its ends.
+/// `lines.txt`: the policies (`s`tandard, `p`ermissive, `w`orkspace, `r`estrictive), the decision, the part of the rule
+/// after its dot, and the line, with `\n` for line ends.
 const LINES: &str = include_str!("lines.txt");
 
 #[test]
@@ -52,7 +52,7 @@ fn every_line_of_the_table_is_decided_as_it_says() {
     assert!(count >= 140, "{count}");
 }
 
-/// `everyday.txt` says what its columns mean.
+/// The columns are documented in `everyday.txt`.
 const EVERYDAY: &str = include_str!("everyday.txt");
 
 #[test]

@@ -1,4 +1,4 @@
-//! Diffs, lines of diffs and conflict markers where the content of a file belongs. Pure.
+//! Checks for diffs, lines of diffs and conflict markers in text that should be the content of a file. Pure.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -8,17 +8,17 @@ use memchr::memmem;
 use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{Mistake, Warning, WarningKind};
 
-/// A warning about a text that is kept, or why it is refused.
+/// A warning about a text that is kept, or the reason why the text is refused.
 pub(in crate::protocol) type Checked = Result<Option<Warning>, Problem>;
 
-/// Checks code that is the whole content of a file; `of` is its name.
+/// Checks code that is the whole content of a file. `of` names the text in messages.
 pub(in crate::protocol) fn check_content(text: &str, of: &dyn Display) -> Checked {
     refuse_diff(text, of)?;
     refuse_conflict(text, of)?;
     check_signs(text, of, |added, lines| added == lines)
 }
 
-/// Checks code that replaces `old`.
+/// Checks code that replaces `old`. `of` names the text in messages.
 pub(in crate::protocol) fn check_replacement(old: &str, new: &str, of: &dyn Display) -> Checked {
     let replaced = Signs::of(old);
     if replaced.are_of_diff() {
@@ -60,8 +60,8 @@ pub(in crate::protocol) fn refuse_conflict(text: &str, of: &dyn Display) -> Resu
     Err(Problem::new(Mistake::ConflictMarkers, phrase))
 }
 
-/// Refuses the lines of a diff with context, and warns of signs that are kept. `is_told` says whether lines with a
-/// `+` are worth a warning, by their number and that of all lines.
+/// Refuses the lines of a diff with context, and warns about signs that are kept. `is_told` receives the number of
+/// lines that begin with `+` and the number of all lines, and decides whether to warn.
 pub(in crate::protocol) fn check_signs(
     text: &str,
     of: &dyn Display,
@@ -86,7 +86,7 @@ pub(in crate::protocol) fn check_signs(
     Ok(Some(Warning::new(WarningKind::SignsKept, text)))
 }
 
-/// Whether a text is a diff from its beginning.
+/// Whether a text begins as a diff.
 pub(in crate::protocol) fn is_diff(text: &str) -> bool {
     let is_said = |line: &&str| {
         !line.trim().is_empty() && !line.starts_with("Index: ") && !line.starts_with("=======")
@@ -107,7 +107,7 @@ fn is_hunk(line: &str) -> bool {
         && inner.split_once(" +").is_some_and(|(_, rest)| rest.contains(" @@"))
 }
 
-/// Whether a text contains the markers of a merge conflict, in their order.
+/// Whether a text contains the markers of a merge conflict, in the correct order.
 fn has_conflict(text: &str) -> bool {
     const MARKERS: [&str; 3] = ["<<<<<<<", "=======", ">>>>>>>"];
     if memmem::find(text.as_bytes(), MARKERS[0].as_bytes()).is_none() {
@@ -121,21 +121,21 @@ fn has_conflict(text: &str) -> bool {
     MARKERS.iter().all(|marker| lines.any(|line| is(marker, line)))
 }
 
-/// How many lines of a text begin with the signs of a diff. Blank lines do not count.
+/// The number of lines that begin with each sign of a diff. Blank lines do not count.
 #[derive(Default)]
 struct Signs {
-    /// Those with a `+`, but not those that code has, `++x` and `+= x`.
+    /// Lines that begin with `+`, except those that are usual in code (`++x` and `+= x`).
     added: usize,
-    /// All with a `+`.
+    /// All lines that begin with `+`.
     plus: usize,
     minus: usize,
-    /// Those with a blank, which a diff has before what is not changed.
+    /// Lines that begin with a space, as the unchanged lines of a diff do.
     context: usize,
     lines: usize,
 }
 
 impl Signs {
-    /// Counts nothing in a text without a `+`.
+    /// Counts the signs of a text. If no line begins with `+`, counts nothing.
     fn of(text: &str) -> Self {
         let mut signs = Self::default();
         if !has_line(text, "\n+") {
@@ -157,19 +157,19 @@ impl Signs {
         signs
     }
 
-    /// Whether all lines begin with a sign, some with `-` and some with `+`.
+    /// Whether all lines begin with a sign, some of them with `-` and some with `+`.
     fn are_of_diff(&self) -> bool {
         self.plus > 0 && self.minus > 0 && self.plus + self.minus + self.context == self.lines
     }
 }
 
-/// Whether a line of a text begins with a sign. `sign` is that sign behind a line feed.
+/// Whether any line of a text begins with a sign. `sign` is a line feed followed by that sign.
 fn has_line(text: &str, sign: &str) -> bool {
     text.starts_with(&sign[1..]) || memmem::find(text.as_bytes(), sign.as_bytes()).is_some()
 }
 
-/// The first line of `new` that only a diff to `replaced` has, with its number from 1: a `-` before a line
-/// that is replaced, or one more blank before it, beside lines with a `+` or a `-`.
+/// The first line of `new` that can only come from a diff against `replaced`, and its number (from 1): a replaced line
+/// with `-` before it, or with an extra space before it if other lines begin with `+` or `-`.
 pub fn diff_line<'a>(new: &'a str, replaced: &[u8]) -> Option<(usize, &'a str)> {
     let has_added = has_line(new, "\n+");
     if !has_added && !has_line(new, "\n-") {
@@ -182,7 +182,7 @@ pub fn diff_line<'a>(new: &'a str, replaced: &[u8]) -> Option<(usize, &'a str)> 
     }
     let is_of_diff = |line: &str| {
         let Some(rest) = line.strip_prefix(['-', ' ']) else { return false };
-        // A bare minus before a number is code.
+        // A minus sign directly before a number is code.
         (line.starts_with(' ') || has_added || rest.starts_with([' ', '\t']))
             && rest.contains(char::is_alphanumeric)
             && lines.contains(rest.as_bytes())

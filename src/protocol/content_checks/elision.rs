@@ -1,7 +1,7 @@
-//! Finds lines that stand for lines that a text leaves out (`// ... rest unchanged ...`), and placeholders of
-//! secrets that were not shown (`[withheld: AWS key]`). Pure.
+//! Finds placeholder lines that stand for omitted lines (`// ... rest unchanged ...`), and placeholders of secrets that
+//! were not shown (`[withheld: AWS key]`). Pure.
 //!
-//! What such lines look like is in `data/elision.toml`.
+//! The patterns of such lines are in `data/elision.toml`.
 
 use std::cell::{LazyCell, OnceCell};
 use std::collections::{BTreeMap, HashSet};
@@ -15,8 +15,8 @@ use super::{FileKind, pattern};
 use crate::protocol::{RelPath, Replacement};
 use crate::secrets;
 
-/// Says why a line is not written: the file would lose text. The phrase follows the line's name, and `instead` says what
-/// to do if the line stands for others.
+/// Explains why a line is not written: the file would lose text. The phrase follows the line's name. `instead` is the
+/// advice for a line that stands for other lines.
 pub fn loses(line: &str, path: &str, instead: &str) -> String {
     if has_secret_placeholder(line) {
         return format!(
@@ -31,8 +31,8 @@ pub fn has_secret_placeholder(text: &str) -> bool {
     memmem::find(text.as_bytes(), secrets::MARK.as_bytes()).is_some()
 }
 
-/// The number of the first line of a new file, from 1, that contains the placeholder of a secret.
-/// `[withheld: ...]` is how the protocol itself writes about them.
+/// The number (from 1) of the first line of a new file that contains the placeholder of a secret. `[withheld: ...]`
+/// does not count, because the protocol itself writes this about placeholders.
 pub fn secret_placeholder_line(content: &[u8]) -> Option<usize> {
     let is_rule = |at: &usize| {
         let rest = &content[at + secrets::MARK.len()..];
@@ -42,8 +42,8 @@ pub fn secret_placeholder_line(content: &[u8]) -> Option<usize> {
     found.find(|at| !is_rule(at)).map(|at| line_number(content, at))
 }
 
-/// Finds the first line of several new texts, each with the text that it replaces, that stands for lines left out and
-/// is not in the file. Returns the index of the text, the number of the line in it, from 1, and the line.
+/// Finds the first line that stands for omitted lines and is not in the file. `texts` are new texts, each with the text
+/// that it replaces. Returns the index of the text, the number (from 1) of the line in it, and the line.
 pub fn left_out<'a>(
     texts: impl IntoIterator<Item = (&'a str, &'a [u8])>,
     file: &[u8],
@@ -64,7 +64,7 @@ pub fn left_out<'a>(
     })
 }
 
-/// The same for pairs of an edit.
+/// Like [`left_out`], for the pairs of an edit.
 pub fn left_out_of_pairs<'a>(
     pairs: &'a [Replacement],
     file: &[u8],
@@ -73,7 +73,7 @@ pub fn left_out_of_pairs<'a>(
     left_out(pairs.iter().map(|pair| (&*pair.new, pair.old.as_bytes())), file, path)
 }
 
-/// Whether a text may leave something out, whatever file it is for.
+/// Whether a text may omit something, regardless of the file.
 pub fn may_leave_out(text: &str) -> bool {
     let kinds = [FileKind::Code, FileKind::Document];
     let detectors = kinds.map(|kind| Detector::new(text, kind, None, Loss::Half));
@@ -85,7 +85,7 @@ fn line_number(text: &[u8], at: usize) -> usize {
     memchr_iter(b'\n', &text[..at]).count() + 1
 }
 
-/// The lines of a text that contain an anchor, and where they begin.
+/// The lines of a text that contain an anchor, and their offsets.
 fn candidates(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let (bytes, mut from) = (text.as_bytes(), 0);
     std::iter::from_fn(move || {
@@ -96,15 +96,15 @@ fn candidates(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// How much shorter a text is than what it replaces. Blank lines do not count.
+/// How much shorter a text is than the text that it replaces. Blank lines do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Loss {
-    /// It may be longer.
+    /// The text may be longer.
     Any,
-    /// It has fewer lines, or as many that are shorter together.
+    /// The text has fewer lines, or the same number of lines and fewer bytes.
     Some,
-    /// It has at most half of the lines.
+    /// The text has at most half as many lines.
     Half,
 }
 
@@ -123,7 +123,7 @@ impl Loss {
     }
 }
 
-/// The table of patterns; see `data/elision.toml`.
+/// The structure of `data/elision.toml`, the table of patterns.
 #[derive(Deserialize)]
 struct Table {
     #[serde(deserialize_with = "pattern")]
@@ -144,7 +144,7 @@ struct Pattern {
     dots: bool,
 }
 
-/// Where dots are content. All given conditions must hold.
+/// Where dots are content. All given conditions must be met.
 #[derive(Deserialize)]
 struct Content {
     #[serde(default)]
@@ -166,21 +166,21 @@ static TABLE: LazyLock<Table> =
 static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
     let put_in =
         |line: String, (name, text): (&String, &String)| line.replace(&format!("<{name}>"), text);
-    // Names are at most three deep.
+    // Names are nested at most three levels deep.
     let expand =
         |line: &String| (0..3).fold(line.clone(), |line, _| TABLE.names.iter().fold(line, put_in));
     let lines = TABLE.pattern.iter().map(|pattern| expand(&pattern.line));
     RegexSet::new(lines).expect("constant patterns")
 });
 
-/// Judges lines of a text that is written to a file.
+/// Checks the lines of a text that is written to a file.
 struct Detector<'a> {
     text: &'a str,
     kind: FileKind,
-    /// That of the file, or None if the file is not known.
+    /// The extension of the file; None if the file is not known.
     extension: Option<String>,
     loss: Loss,
-    /// Where the marks are between two of which dots are content. A file has marks of one kind only.
+    /// The offsets of the marks between which dots are content. A file has only one kind of marks.
     marks: OnceCell<Vec<usize>>,
 }
 
@@ -189,12 +189,12 @@ impl<'a> Detector<'a> {
         Self { text, kind, extension, loss, marks: OnceCell::new() }
     }
 
-    /// Whether the line that begins at `start` stands for others.
+    /// Whether the line that begins at `start` stands for other lines.
     fn is_elision(&self, start: usize, whole: &str) -> bool {
-        /// Longer lines never stand for others.
+        /// Lines longer than this never stand for other lines.
         const LONGEST: usize = 160;
         let line = whole.trim();
-        // Program output may have been cut with dots when it was recorded.
+        // Recorded program output may already have been shortened with dots.
         let may_be_cut = |loss| self.kind == FileKind::Output && loss > Loss::Any;
         let stands = |reading: String| {
             PATTERNS.matches(&reading).iter().any(|n| {
@@ -224,7 +224,7 @@ impl<'a> Detector<'a> {
     }
 }
 
-/// What a line may say: as a comment, and by itself.
+/// How a line can be read: as a comment, and as ordinary text.
 fn readings(line: &str, kind: FileKind) -> [Option<String>; 2] {
     let is_code = kind == FileKind::Code;
     let kind = if is_code { "code" } else { "text" };
@@ -248,12 +248,12 @@ fn readings(line: &str, kind: FileKind) -> [Option<String>; 2] {
     [comment, by_itself]
 }
 
-/// A line that brackets enclose. In a text it may also be between other signs, and behind a bullet.
+/// A line that is enclosed in brackets. In prose it may also be enclosed in other signs, and follow a bullet.
 fn set_off(line: &str, is_code: bool) -> Option<&str> {
     const PAIRS: [&str; 8] = ["[]", "()", "<>", "**", "__", "``", "~~", "--"];
     let item = ["> ", "- "].iter().find_map(|bullet| line.strip_prefix(bullet));
     let (line, pairs) = match is_code {
-        // Code has dots in round brackets.
+        // Code can contain dots in round brackets.
         true if line.trim_matches(['(', ')', '.', '…']).is_empty() => return None,
         true => (line, &PAIRS[..2]),
         false => (item.unwrap_or(line), &PAIRS[..]),
@@ -262,7 +262,7 @@ fn set_off(line: &str, is_code: bool) -> Option<&str> {
     (line.len() > 1 && pairs.iter().any(encloses)).then_some(line)
 }
 
-/// A line as the patterns are written for: `code comment: … rest unchanged …`.
+/// A line in the form that the patterns expect: `code comment: … rest unchanged …`.
 fn reading(kind: &str, place: &str, said: &str, has_end: bool) -> String {
     let said = said.trim();
     let inner = said.trim_matches(|c: char| c.is_whitespace() || "-–—=*_()[]~`".contains(c));
@@ -278,7 +278,7 @@ fn reading(kind: &str, place: &str, said: &str, has_end: bool) -> String {
             _ if is_ellipsis(token) => "…".to_owned(),
             "," if is_attached => "·".to_owned(),
             _ if token.starts_with(char::is_alphanumeric) => token.to_lowercase(),
-            // What begins with another sign is code, or an example of it.
+            // A text that begins with another sign is code, or an example of code.
             _ if is_first => "·".to_owned(),
             "-" | "–" | "—" | ".." => "-".to_owned(),
             _ => continue,
@@ -296,7 +296,7 @@ fn reading(kind: &str, place: &str, said: &str, has_end: bool) -> String {
     format!("{kind} {}{place}: {words}", if is_framed { "framed " } else { "" })
 }
 
-/// The word, the dots or the sign that a text begins with.
+/// The word, the dots or the single character with which a text begins.
 fn first_token(text: &str) -> &str {
     let mut chars = text.chars();
     let end = match chars.next() {
@@ -309,7 +309,7 @@ fn first_token(text: &str) -> &str {
 
 const DOTS: [char; 4] = ['.', '…', '⋮', '⋯'];
 
-/// Whether a token is an ellipsis. More dots are a line drawn with them.
+/// Whether a token is an ellipsis. A longer row of dots is a drawn line.
 fn is_ellipsis(token: &str) -> bool {
     const LONGEST: usize = 9;
     let is_one = token.starts_with("...") || token.starts_with(&DOTS[1..]);

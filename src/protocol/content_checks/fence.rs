@@ -1,13 +1,13 @@
-//! Fences around a text: removed with a warning if one encloses a whole file or command. Otherwise they are
-//! kept with a warning, or the text is refused. Pure.
+//! Checks code fences around a text. A fence that encloses a whole file or command is removed with a warning. Other
+//! fences are kept with a warning, or the text is refused. Pure.
 
 use std::fmt::Display;
 
 use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{Mistake, Warning, WarningKind};
 
-/// What the fence contains that a text of code is, with a warning; None if the text is not in a fence. `of`
-/// names the text.
+/// If the whole of a text is in a fence, removes the fence, warns and returns the text inside; otherwise returns None.
+/// `of` names the text in messages.
 pub(in crate::protocol) fn strip<'a>(
     text: &'a str,
     of: &dyn Display,
@@ -25,13 +25,13 @@ pub(in crate::protocol) fn strip<'a>(
     Ok(Some(inner))
 }
 
-/// A text without the fence around all of it.
+/// A text without a fence that encloses all of it.
 pub(in crate::protocol) fn inside(text: &str) -> &str {
     strip(text.trim_end(), &"", &mut Vec::new()).ok().flatten().unwrap_or(text)
 }
 
-/// Refuses a fence around all of the text `of` that replaces a part of a file of code: in a comment it may be
-/// meant. It is meant if that part has one, too, or if it is indented.
+/// Refuses a new text that is completely in a fence and replaces a part of a code file, because the fence may be meant
+/// as content, for example in a comment. It is accepted if the old text has a fence, too, or if it is indented.
 pub(in crate::protocol) fn refuse_around_part(
     old: &str,
     new: &str,
@@ -48,8 +48,8 @@ pub(in crate::protocol) fn refuse_around_part(
     Err(Problem::new(Mistake::FenceUnclear, phrase))
 }
 
-/// A warning about a fence that begins or ends a text of code without enclosing it. The text begins on line
-/// `first` of its whole, which is `whose`.
+/// A warning about a fence that begins or ends a code text without enclosing it. `first` is the number of the line on
+/// which the text begins. `whose` follows the line number in the message.
 pub(in crate::protocol) fn warn_kept(text: &str, first: usize, whose: &str) -> Option<Warning> {
     let (begin, inner) = (text.len() - text.trim_start().len(), text.trim());
     let last = inner.rfind('\n').map_or(0, |n| n + 1);
@@ -63,7 +63,7 @@ pub(in crate::protocol) fn warn_kept(text: &str, first: usize, whose: &str) -> O
     Some(Warning::new(WarningKind::FenceKept, text))
 }
 
-/// The fence that a line opens, and what is written behind it. Backticks on both sides make a span within a line.
+/// The fence that a line opens, and the text after it. A line with more backticks after the first ones is a code span.
 pub(in crate::protocol) fn opening(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -72,12 +72,12 @@ pub(in crate::protocol) fn opening(line: &str) -> Option<(&str, &str)> {
     (fence.len() >= 3 && (mark == '~' || !info.contains('`'))).then_some((fence, info))
 }
 
-/// The fence that a line opens, if no backticks are behind it.
+/// The fence that a line opens, if no backticks follow it.
 pub(in crate::protocol) fn fence_of(line: &str) -> Option<&str> {
     opening(line).filter(|(_, info)| !info.contains('`')).map(|(fence, _)| fence)
 }
 
-/// The fence that a text begins and ends with, and what is between.
+/// The fence with which a text begins and ends, and the text between.
 fn around(text: &str) -> Option<(&str, &str)> {
     let (first, rest) = text.strip_suffix('\n').unwrap_or(text).split_once('\n')?;
     let fence = fence_of(first)?;

@@ -1,26 +1,25 @@
-//! Line numbers before the lines of a text, as outboxes and tools show them. They are removed with a warning
-//! where they are beyond doubt. Otherwise the text is refused, or kept with a warning if they may be code.
-//! Pure.
+//! Checks for line numbers before the lines of a text, as outboxes and tools show them. They are removed with a warning
+//! if there is no doubt. If they may be code, they are kept with a warning; in other cases the text is refused. Pure.
 
 use std::fmt::Display;
 
 use crate::protocol::mistake::Problem;
 use crate::protocol::{Mistake, Warning, WarningKind};
 
-/// The number that the first line of a text must have.
+/// The line number that the first line of a text must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::protocol) enum First {
-    /// This one; None if nobody can say which, so that no number is right.
+    /// This number. None if the number is unknown, so that no number is correct.
     Is(Option<u64>),
-    /// Any, as only the file tells which it is.
+    /// Any number, because only the file shows the correct one.
     Any,
 }
 
-/// A line behind a number: `12| x`, `12│x`, `12→x`, or as `cat -n` numbers lines.
+/// A line after its number: `12| x`, `12│x`, `12→x`, or as numbered by `cat -n`.
 struct Line<'a> {
     number: u64,
     sign: char,
-    /// Whether the sign follows the number at once, which is not how code is written: `12| x`.
+    /// Whether the sign follows the number directly, as in `12| x`. Code is not written like this.
     is_attached: bool,
     rest: &'a str,
 }
@@ -40,7 +39,7 @@ impl<'a> Line<'a> {
         (!rest.starts_with('|')).then_some(Self { number, sign, is_attached, rest })
     }
 
-    /// Whether outboxes and tools show lines like this: `12| x`, not `1|2`.
+    /// Whether outboxes and tools show lines in this form: `12| x`, not `1|2`.
     fn is_as_shown(&self) -> bool {
         matches!(self.sign, '→' | '\t') || self.rest.is_empty() || self.rest.starts_with(' ')
     }
@@ -50,7 +49,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The number that a text begins with, and the rest.
+/// The number with which a text begins, and the rest of the text.
 fn split_number(text: &str) -> Option<(u64, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     Some((text[..digits].parse().ok()?, &text[digits..]))
@@ -61,8 +60,8 @@ pub(in crate::protocol) fn has_numbers(text: &str) -> bool {
     text.lines().any(|line| Line::read(line).is_some())
 }
 
-/// A text without its line numbers; None if it has none. `1 | 2 => x` is code, and so is a single line whose
-/// number is not its own. `of` names the text in warnings.
+/// Removes the line numbers of a text. None if it has none. `1 | 2 => x` is code, and so is a single line whose number
+/// is not the expected one. `of` names the text in messages.
 pub(in crate::protocol) fn strip(
     text: &str,
     first: First,
@@ -70,7 +69,7 @@ pub(in crate::protocol) fn strip(
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<String>, Problem> {
     let filled = || text.lines().filter(|line| !line.trim().is_empty());
-    // The first lines of nearly every text are enough.
+    // The first two lines are enough to exclude nearly every text.
     if !filled().take(2).any(|line| Line::read(line).is_some()) {
         return Ok(None);
     }
@@ -86,7 +85,7 @@ pub(in crate::protocol) fn strip(
     let is_right = first == First::Is(lines.first().map(|line| line.number));
     let on_each = lines.len() == filled().count();
     let several = lines.len() > 1;
-    // `12| x` on every line is no code, whatever the numbers are.
+    // If `12| x` is on every line, this is not code, whatever the numbers are.
     let is_gutter = is_shown
         && (on_each && is_attached && (several || is_right)
             || several && steps * 2 > lines.len() - 1 && lines.len() * 2 >= filled().count());
@@ -107,7 +106,7 @@ pub(in crate::protocol) fn strip(
     let has_blank = match (lines[0].sign, least) {
         ('\t', _) => false,
         ('→', least) => least == Some(1),
-        // Code is not indented by an odd number of blanks.
+        // An even number of spaces may be indentation of the code.
         (_, Some(least)) if least > 0 && least % 2 == 0 => {
             let phrase = format!(
                 "{of} has line numbers before its lines, and the blank behind their sign may belong to them or to the lines: send the lines without numbers"

@@ -1,5 +1,5 @@
-//! Checks of what is written to files, shared by all dialects: fences, line numbers and diffs where
-//! content belongs, and lines that stand for others. Pure.
+//! Checks of text that is written to files, shared by all dialects: fences, line numbers and diffs in place of content,
+//! and lines that stand for omitted lines. Pure.
 
 pub(in crate::protocol) mod diff;
 pub mod elision;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::protocol::RelPath;
 
-/// Reads a pattern of a table.
+/// Deserializes a regular expression from a table.
 pub(in crate::protocol) fn pattern<'de, D: Deserializer<'de>>(from: D) -> Result<Regex, D::Error> {
     Regex::new(&String::deserialize(from)?).map_err(D::Error::custom)
 }
@@ -24,11 +24,11 @@ pub(in crate::protocol) fn pattern<'de, D: Deserializer<'de>>(from: D) -> Result
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::protocol) enum FileKind {
-    /// Written for people: fences, line numbers and markers may be content.
+    /// A file written for people. Fences, line numbers and markers may be its content.
     Document,
-    /// Any other text or table, where the same holds.
+    /// Any other text or table. Fences, line numbers and markers may be its content, too.
     Text,
-    /// Output of a program, which may also contain dots.
+    /// The output of a program, which may also contain dots.
     Output,
     /// A diff.
     Patch,
@@ -36,7 +36,7 @@ pub(in crate::protocol) enum FileKind {
     Code,
 }
 
-/// Extensions and names; see `data/file_kinds.toml`.
+/// The structure of `data/file_kinds.toml`: extensions and file names.
 #[derive(Deserialize)]
 struct Table {
     text_names: Vec<String>,
@@ -50,7 +50,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 });
 
 impl FileKind {
-    /// The kind of file that a path names.
+    /// The kind of the file at a path, based on its name.
     pub(in crate::protocol) fn of(path: &RelPath) -> Self {
         let has = |list: &[String], name: &str| list.iter().any(|known| known == name);
         let name = path.name().to_ascii_lowercase();
@@ -70,12 +70,12 @@ impl FileKind {
     }
 }
 
-/// Whether a path names code, in which fences, signs and dots are hardly ever meant.
+/// Whether the file at a path is code, in which fences, signs and dots are hardly ever intended.
 pub(crate) fn is_code(path: &RelPath) -> bool {
     FileKind::of(path) == FileKind::Code
 }
 
-/// Whether a file may contain a diff whatever its extension says: it is in a folder of patches.
+/// Whether a file may contain a diff regardless of its extension, because it is in a folder named `patches`.
 pub(crate) fn may_be_patch(path: &RelPath) -> bool {
     path.components().any(|part| part == "patches")
 }

@@ -1,6 +1,5 @@
-//! The six methods of bouvet-jsonrpc ("Methods Reference", "Type Definitions", "Language Mapping"):
-//! their parameters and results, and which method a request asks for. Paths are absolute, or relative to
-//! the root.
+//! The six methods of bouvet-jsonrpc ("Methods Reference", "Type Definitions", "Language Mapping") with their
+//! parameters and results. Determines which method a request calls. Paths are absolute, or relative to the root.
 #![expect(missing_docs, reason = "the specification explains the fields, by these names")]
 
 use serde::de::{IntoDeserializer, value};
@@ -12,7 +11,7 @@ use super::{
     StepParams,
 };
 
-/// What a request asks for: the six methods with their parameters, and those of [`super::guest`].
+/// A call: one of the six methods with its parameters, or one of the methods of [`super::guest`].
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
@@ -20,7 +19,7 @@ pub enum Method {
     Ping {},
     /// Runs a shell command.
     Exec { cmd: String },
-    /// Runs code of a language, whose name is in any case.
+    /// Runs code in a language, whose name may be in upper or lower case.
     ExecCode { lang: String, code: String },
     /// Returns a file's content.
     ReadFile { path: String },
@@ -37,7 +36,7 @@ pub enum Method {
     PathFacts(Box<PathFactsParams>),
     /// `read` returns a file's first bytes or some of its lines: [`ReadResult`](super::ReadResult).
     Read(ReadParams),
-    /// `find` lists or searches files: the answer is [`Done`](super::Done).
+    /// `find` lists or searches files: [`Done`](super::Done).
     Find(Box<FindParams>),
     /// `step` carries out an operation once: [`State`](super::State).
     Step(Box<StepParams>),
@@ -45,18 +44,18 @@ pub enum Method {
     Result(ResultParams),
     /// `leave` ends a session and removes the directories of its commands: [`Written`].
     Leave(Key),
-    /// `interrupt` ends a step: a notification that overtakes other requests.
+    /// `interrupt` ends a step. It is a notification that is handled before other waiting requests.
     Interrupt(Key),
 }
 
 impl Method {
-    /// Reads which method a request asks for. Parameters of an object that it does not have are ignored.
+    /// Determines the method that a request calls. Unknown parameters in an object are ignored.
     ///
     /// # Errors
-    /// There is no such method, or its parameters are wrong.
+    /// There is no such method, or its parameters are invalid.
     pub fn of(request: Request) -> Result<Self, RpcError> {
         let Request { method, params, .. } = request;
-        // The name alone makes no method, but shows whether there is one.
+        // A name alone is not a valid call, but the error shows whether the method exists.
         let named =
             Self::deserialize(IntoDeserializer::<value::Error>::into_deserializer(&*method));
         if named.is_err_and(|e| e.to_string().starts_with("unknown variant")) {
@@ -65,7 +64,7 @@ impl Method {
         let tagged = |params| Value::from(Map::from_iter([(method, params)]));
         let read = match params? {
             params @ Value::Object(_) => serde_json::from_value(tagged(params)),
-            // Only the reader of texts takes a list for the fields of a variant, and only if it has fields.
+            // Only `from_str` accepts a list as the fields of a variant, and only if the variant has fields.
             Value::Array(list) if list.is_empty() => serde_json::from_value(tagged(json!({}))),
             params @ Value::Array(_) => serde_json::from_str(&tagged(params).to_string()),
             _ => return Err(RpcError::params("params must be an object")),
@@ -74,9 +73,9 @@ impl Method {
     }
 }
 
-// Their results.
+// The results of the methods.
 
-/// What ends a stream that was truncated.
+/// The end of a stream that was truncated.
 pub const TRUNCATED: &str = "\n... [output truncated]";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,11 +86,11 @@ pub struct Pong {
 /// The result of `exec` and `exec_code`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecResult {
-    /// The command's exit code; -1 if it could not be started or a signal ended it, 124 after a timeout.
+    /// The command's exit code. -1 if it could not be started or was ended by a signal, and 124 after a timeout.
     pub exit_code: i32,
-    /// Its standard output, at most [`super::STREAM_LIMIT`] bytes, and [`TRUNCATED`] if there was more.
+    /// Its standard output, up to [`super::STREAM_LIMIT`] bytes, followed by [`TRUNCATED`] if there was more.
     pub stdout: String,
-    /// Its standard error, likewise; if there is no exit code, the last line says how it ended.
+    /// Its standard error, in the same form. If there is no exit code, the last line says how the command ended.
     pub stderr: String,
 }
 
@@ -114,12 +113,12 @@ pub struct Entries {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
     pub name: String,
-    /// Whether it is a directory; a link to one is not.
+    /// Whether it is a directory; false for a link to one.
     pub is_dir: bool,
     pub size: u64,
 }
 
-/// Returns the interpreter of a language, in any case: a program, to be looked up on `PATH`, and its option before
+/// Returns the interpreter for a language (in upper or lower case): a program to be found on `PATH`, and its option for
 /// code. None for an unsupported language.
 pub fn interpreter(language: &str) -> Option<(&'static str, &'static str)> {
     Some(match language.to_ascii_lowercase().as_str() {

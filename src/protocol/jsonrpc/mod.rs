@@ -1,7 +1,7 @@
-//! JSON-RPC 2.0, one message a line, between a host and an agent in a guest (bouvet-jsonrpc): reads
-//! requests and responses, and writes them. Pure.
+//! JSON-RPC 2.0, one message per line, between a host and an agent in a guest (bouvet-jsonrpc). Reads and writes
+//! requests and responses. Pure.
 //!
-//! docs/rpc.md says what holds where the specification is silent.
+//! docs/rpc.md contains the rules for cases that the specification does not cover.
 
 mod guest;
 mod method;
@@ -24,52 +24,52 @@ pub use method::{
     Entries, ExecResult, FileContent, FileEntry, Method, Pong, TRUNCATED, Written, interpreter,
 };
 
-/// The longest line that is received, in bytes, without its end.
+/// The longest line that is received, in bytes, without its line end.
 pub const LINE_LIMIT: usize = 32 << 20;
 /// The largest file that is read, in bytes.
 pub const READ_LIMIT: u64 = 10 << 20;
-/// How much of each stream of a command is returned, in bytes.
+/// The most bytes of each stream of a command that are returned.
 pub const STREAM_LIMIT: usize = 1_000_000;
-/// The longest error message, in bytes: it can repeat a part of the request.
+/// The longest error message, in bytes. A message can repeat a part of the request.
 pub const MESSAGE_LIMIT: usize = 64 << 10;
 
 /// An error response (bouvet-jsonrpc, "Error Codes").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct RpcError {
-    /// One of the codes below.
+    /// One of the constants below.
     pub code: i64,
-    /// What is wrong.
+    /// Describes the error.
     pub message: String,
 }
 
 impl RpcError {
     /// The line is not JSON.
     pub const PARSE: i64 = -32_700;
-    /// It is JSON, but not a request.
+    /// The line is JSON, but not a request.
     pub const REQUEST: i64 = -32_600;
     /// There is no such method.
     pub const METHOD: i64 = -32_601;
-    /// The parameters are wrong.
+    /// The parameters are invalid.
     pub const PARAMS: i64 = -32_602;
-    /// It could not be done.
+    /// The request could not be carried out.
     pub const INTERNAL: i64 = -32_603;
-    /// Of a step: it is not known now whether it was begun; ask again later.
+    /// For a step: it is unknown at the moment whether the step was begun. Ask again later.
     pub const LATER: i64 = -32_000;
-    /// Of a step: the guest has another memory of steps than the host knows.
+    /// For a step: the guest's record of steps is not the one that the host knows.
     pub const OTHER: i64 = -32_001;
 
-    /// Creates a fault; a message longer than [`MESSAGE_LIMIT`] is shortened and ends with `…`.
+    /// Creates an error. A message longer than [`MESSAGE_LIMIT`] is shortened and ends with `…`.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: shortened(message.into()) }
     }
 
-    /// Creates a fault of invalid parameters.
+    /// Creates the error for invalid parameters.
     pub fn params(told: impl std::fmt::Display) -> Self {
         Self::new(Self::PARAMS, format!("invalid params: {told}"))
     }
 
-    /// Creates a fault of a request that could not be done.
+    /// Creates the error for a request that could not be carried out.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Self::INTERNAL, message)
     }
@@ -78,30 +78,30 @@ impl RpcError {
 /// A request whose method and parameters are not interpreted yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The ID that the response repeats; None for a notification, which has no response.
+    /// The ID that the response repeats. None for a notification, which gets no response.
     pub id: Option<u64>,
-    /// The name of its method.
+    /// The name of the method.
     pub method: String,
-    /// An object or a list; an empty object where none were sent. A fault if they cannot be represented.
+    /// An object or a list. An empty object if none were sent, and an error if they cannot be represented.
     pub params: Result<Value, RpcError>,
 }
 
 /// The response to a line that is not a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidRequest {
-    /// The ID of the line, if it has one.
+    /// The ID in the line, if there is one.
     pub id: Option<u64>,
-    /// What is wrong with it.
+    /// Why the line is not a request.
     pub fault: RpcError,
 }
 
-/// Shortens a text to [`MESSAGE_LIMIT`] bytes, with `…` if there was more.
+/// Shortens a text to [`MESSAGE_LIMIT`] bytes, and appends `…` if it was longer.
 #[must_use]
 pub fn shortened(mut text: String) -> String {
     if text.len() > MESSAGE_LIMIT {
         text.truncate(text.floor_char_boundary(MESSAGE_LIMIT));
         text.push('…');
-        // The rest would stay allocated until somebody reads the response.
+        // Otherwise the removed part would stay allocated until the response is read.
         text.shrink_to_fit();
     }
     text
@@ -112,16 +112,16 @@ pub fn is_blank(line: &[u8]) -> bool {
     line.iter().all(u8::is_ascii_whitespace)
 }
 
-/// Returns the port of a line such as `CONNECT 52`, with which a host begins that reaches a microVM's
-/// agent through a socket. [`connected`] answers it.
+/// Returns the port of a line such as `CONNECT 52`. A host sends this line first if it reaches a microVM's agent
+/// through a socket. [`connected`] returns the answer.
 pub fn connects_to(line: &[u8]) -> Option<u32> {
     let line = std::str::from_utf8(line).ok()?.trim_ascii_end();
     let port = line.strip_prefix("CONNECT ")?;
-    // A port has no sign.
+    // A port number has no sign.
     port.bytes().all(|b| b.is_ascii_digit()).then(|| port.parse().ok())?
 }
 
-/// Returns the answer to a line that [`connects_to`] a port, with its end.
+/// Returns the answer to a line that [`connects_to`] a port, with its line end.
 pub fn connected(port: u32) -> String {
     format!("OK {port}\n")
 }
@@ -129,7 +129,7 @@ pub fn connected(port: u32) -> String {
 /// Reads a line that is not blank.
 ///
 /// # Errors
-/// The response to send: it is not JSON, or not a request.
+/// The line is not JSON, or not a request. Contains the response to send.
 pub fn read(line: &[u8]) -> Result<Request, InvalidRequest> {
     let unparsable = |problem: String| InvalidRequest {
         id: None,
@@ -148,7 +148,7 @@ pub fn read(line: &[u8]) -> Result<Request, InvalidRequest> {
         }
         Ok(_) => return Err(invalid(None, "it must be an object")),
         Err(error) => {
-            // What is skipped takes no memory, however deep or long it is.
+            // Skipping values takes no memory, however deep or long they are.
             serde_json::from_str::<IgnoredAny>(text).map_err(|e| unparsable(e.to_string()))?;
             let problem = not_representable(&error);
             let known = serde_json::Deserializer::from_str(text).deserialize_map(KnownFields);
@@ -177,8 +177,8 @@ pub fn read(line: &[u8]) -> Result<Request, InvalidRequest> {
     Ok(Request { id, method, params })
 }
 
-/// Reads the fields of a request of which others, or some, cannot be represented, so that the client learns which
-/// request it was. Those that cannot be represented are null; the problem is that of the parameters.
+/// Reads the fields of a request in which some values cannot be represented, so that the client learns which request
+/// failed. Fields that cannot be represented become null. The second value is the problem with the parameters, if any.
 struct KnownFields;
 
 impl<'de> Visitor<'de> for KnownFields {
@@ -190,14 +190,14 @@ impl<'de> Visitor<'de> for KnownFields {
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
         let (mut fields, mut problem) = (Map::new(), None);
-        // The last of equal keys counts.
+        // If a key occurs several times, the last one counts.
         while let Some((key, value)) = object.next_entry::<&RawValue, &RawValue>()? {
-            // A key that is no text is none of these.
+            // A key that is not text cannot be one of these.
             let key: String = serde_json::from_str(key.get()).unwrap_or_default();
             if !["id", "jsonrpc", "method", "params"].contains(&&*key) {
                 continue;
             }
-            // The brackets make it as deep as it is in the line.
+            // With the brackets, the value has the same depth as in the line.
             let read = bounded::from_str(&format!("[{}]", value.get()));
             if key == "params" {
                 problem = read.as_ref().err().map(not_representable);
@@ -208,10 +208,10 @@ impl<'de> Visitor<'de> for KnownFields {
     }
 }
 
-/// Why JSON cannot be represented.
+/// Why a JSON value cannot be represented.
 fn not_representable(error: &serde_json::Error) -> String {
     let problem = error.to_string();
-    // It is JSON, so nothing else can be wrong with an escape.
+    // The text is valid JSON, so this is the only possible problem with an escape.
     if problem.contains("hex escape") {
         return format!("half of a surrogate pair, which is not text ({problem})");
     }
@@ -228,17 +228,17 @@ struct Response<T, E> {
     error: Option<E>,
 }
 
-/// A value as a line of JSON, with its end.
+/// A value as one line of JSON, with its line end.
 fn line_of(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("texts and numbers become JSON") + "\n"
 }
 
-/// Returns the line that answers a request, with its end.
+/// Returns the line of a response, with its line end.
 pub fn answer<T: Serialize>(id: Option<u64>, result: Result<&T, &RpcError>) -> String {
     line_of(&Response { id, result: result.ok(), error: result.err() })
 }
 
-/// Returns the line of a request, with its end; without an ID it is a notification.
+/// Returns the line of a request, with its line end. Without an ID, the request is a notification.
 pub fn request<T: Serialize>(id: Option<u64>, method: &str, params: &T) -> String {
     #[derive(Serialize)]
     #[serde(tag = "jsonrpc", rename = "2.0")]
@@ -251,15 +251,15 @@ pub fn request<T: Serialize>(id: Option<u64>, method: &str, params: &T) -> Strin
     line_of(&Sent { id, method, params })
 }
 
-/// Reads the answer to the request `id`.
+/// Reads the response to the request `id`.
 ///
 /// # Errors
-/// The line is not a response to that request, and why. Inside, the error that the server returned.
+/// Why the line is not a response to that request. The inner error is the one that the server returned.
 pub fn response<T: DeserializeOwned>(line: &[u8], id: u64) -> Result<Result<T, RpcError>, String> {
     let response: Response<&RawValue, RpcError> =
         serde_json::from_slice(line).map_err(|e| format!("it is no answer: {e}"))?;
     match (response.id, response.error, response.result) {
-        // The answer to a request that could not be read has no ID.
+        // A response to a request that could not be read has no ID.
         (None, Some(error), _) => Ok(Err(error)),
         (None, ..) => Err("it has no ID".to_owned()),
         (Some(other), ..) if other != id => Err(format!("it answers {other} and not {id}")),

@@ -1,4 +1,4 @@
-//! Lines as they come, and what is made of them.
+//! Reads received lines, and checks the resulting requests and errors.
 
 use super::*;
 
@@ -137,7 +137,7 @@ fn languages_have_their_interpreters_in_any_case() {
     }
 }
 
-/// A request that has an ID and asks for a method; None for any other line.
+/// The ID and method of a request that has both; None for any other line.
 fn method_in(line: &str) -> Option<(u64, Method)> {
     let request = read(line.as_bytes()).ok()?;
     Some((request.id?, Method::of(request).ok()?))
@@ -170,7 +170,7 @@ fn what_clients_send_is_read_with_its_method() {
             1,
             code,
         ),
-        // Of two ids the last one counts.
+        // If there are two IDs, the last one counts.
         (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, 2, Method::Ping {}),
     ] {
         assert_eq!(method_in(line), Some((id, method)), "{line}");
@@ -191,7 +191,7 @@ fn what_clients_send_is_read_with_its_method() {
     assert_eq!(Method::of(read(many).unwrap()).unwrap_err().code, RpcError::PARAMS);
 }
 
-/// Lines that are JSON with something that cannot be represented.
+/// Lines that are valid JSON but contain a value that cannot be represented.
 mod not_representable {
     use super::super::{Method, RpcError, read};
 
@@ -207,7 +207,7 @@ mod not_representable {
         format!("{}{}", "[".repeat(depth), "]".repeat(depth))
     }
 
-    /// Values that are JSON and cannot be held, and what is said of them.
+    /// Valid JSON values that cannot be represented, and a part of the error message for each.
     fn values() -> [(String, &'static str); 7] {
         [
             (deep(200), "recursion limit"),
@@ -226,7 +226,7 @@ mod not_representable {
             for line in [
                 format!(r#"{{"jsonrpc":"2.0","id":7,"method":"exec","params":{value}}}"#),
                 format!(r#"{{"params":{{"cmd":{value}}},"method":"exec","jsonrpc":"2.0","id":7}}"#),
-                // Of fields that stand twice the last counts, however they are spelt.
+                // If a field occurs twice, the last one counts, even if its name is escaped.
                 format!(
                     r#"{{"id":6,"jsonrpc":"2.0","method":"ping","params":[{value}],"\u0069d":7}}"#
                 ),

@@ -12,14 +12,14 @@ use serde_json::Value;
 
 use super::EVENTS_SCHEMA;
 
-/// What times look like, as the schema says it.
+/// The form of times, as in the schema.
 static TIME: LazyLock<Regex> = LazyLock::new(|| {
     let schema: Value = serde_json::from_str(EVENTS_SCHEMA).expect("a schema is JSON");
     let pattern = schema["definitions"]["Timestamp"]["pattern"].as_str();
     Regex::new(pattern.unwrap_or_default()).expect("a valid pattern")
 });
 
-/// The standard alphabet of RFC 4648. It writes padding, and reads with or without.
+/// The standard alphabet of RFC 4648. Padding is written, and optional when reading.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -28,21 +28,21 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// How a file's content is encoded in a message (agent-spaces-protocol, "Content Encoding").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
-    /// The text itself: the default.
+    /// The text itself, which is the default.
     #[default]
     #[serde(rename = "utf-8")]
     Utf8,
-    /// Base64 of the standard alphabet, for binary files.
+    /// Base64 with the standard alphabet, for binary files.
     #[serde(rename = "base64")]
     Base64,
 }
 
 impl Encoding {
-    /// Decodes `content`. The specification only says `base64`, so what common writers produce is accepted: lines may be
-    /// wrapped, and padding may be left out.
+    /// Decodes `content`. The specification only says `base64`, so the output of common encoders is accepted: lines may
+    /// be wrapped, and padding may be omitted.
     ///
     /// # Errors
-    /// `content` is not in that encoding.
+    /// `content` is not valid in this encoding.
     pub fn decode(self, content: &str) -> Result<Cow<'_, [u8]>, DecodeError> {
         match self {
             Self::Utf8 => Ok(Cow::Borrowed(content.as_bytes())),
@@ -54,7 +54,7 @@ impl Encoding {
         }
     }
 
-    /// Encodes `bytes`; None if they are not UTF-8 and should be.
+    /// Encodes `bytes`. None if this encoding is UTF-8 and `bytes` are not.
     pub fn encode(self, bytes: &[u8]) -> Option<String> {
         match self {
             Self::Utf8 => std::str::from_utf8(bytes).ok().map(str::to_owned),
@@ -63,21 +63,21 @@ impl Encoding {
     }
 }
 
-/// A point in time as events write it: ISO 8601 in UTC, ending in `Z` (agent-spaces-protocol, "Event
-/// Types": `timestamp`). Seconds and their fraction are optional.
+/// A point in time in the form that events use: ISO 8601 in UTC, ending in `Z` (agent-spaces-protocol, "Event Types":
+/// `timestamp`). Seconds and their fraction are optional.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct UtcTime(String);
 
 impl Default for UtcTime {
-    /// The beginning of 1970, for a time outside the calendar of four-digit years.
+    /// The beginning of 1970. This stands for a time whose year does not have four digits.
     fn default() -> Self {
         Self("1970-01-01T00:00:00Z".to_owned())
     }
 }
 
 impl UtcTime {
-    /// Parses a time such as `2025-01-15T10:30Z` or `2025-01-15T10:30:00.123Z`; None for anything else, such as days that
-    /// do not exist.
+    /// Parses a time such as `2025-01-15T10:30Z` or `2025-01-15T10:30:00.123Z`. None for anything else, including dates
+    /// that do not exist.
     pub fn parse(text: &str) -> Option<Self> {
         TIME.is_match(text).then(|| Self(text.to_owned()))
     }

@@ -1,15 +1,15 @@
 //! Reports outcomes as events ("Event Types", "Error Handling"): one event for each operation.
 //!
-//! A warning about an operation is part of its event (docs/operations.md). A warning about missing room in the outbox is
-//! an `error` event of its own, and so is one about the reply as a whole, without an ID.
+//! A warning about an operation is part of its event (docs/operations.md). A warning that the outbox lacks room is an
+//! `error` event of its own. A warning about the reply as a whole is also an `error` event of its own, without an ID.
 //!
-//! Where the specification is silent:
+//! In cases that the specification does not cover:
 //!
-//! - A command that was ended by a signal has exit code 128 + its number, as shells report it, and
-//!   `error` says so.
-//! - If it is not known how a command ended, it has no exit code, and `error` says so.
-//! - An operation that was never begun is an `error` of category `execution`. A failure of the machine is one of category
-//!   `system`, and a message that is rejected as a whole one of category `validation`; both make the run's status `error`.
+//! - A command that was ended by a signal has the exit code 128 + the signal's number, as in shells, and `error` says
+//!   so.
+//! - If it is unknown how a command ended, it has no exit code, and `error` says so.
+//! - An operation that was never begun is an `error` of category `execution`. A failure of the machine has category
+//!   `system`, and a message that is rejected as a whole has category `validation`. Both make the run's status `error`.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::protocol::{
 };
 use crate::text::{ascii_controls, count, visible_line};
 
-/// Warnings about the reply as a whole, not about the operation beside which they are kept.
+/// Warnings about the reply as a whole rather than about the operation with which they are stored.
 const ABOUT_REPLY: [WarningKind; 5] = [
     WarningKind::InventedResult,
     WarningKind::OtherDialect,
@@ -30,11 +30,11 @@ const ABOUT_REPLY: [WarningKind; 5] = [
     WarningKind::TagsInElement,
     WarningKind::TagsInThoughts,
 ];
-/// The guide's words for a command that the policy does not list; the program's name may follow.
+/// The guide's text for a command that is not in the policy's list. The program's name may follow.
 pub const NOT_ALLOWED: &str = "Command not in allowed list";
 
-/// Reports an outcome: the event of its operation, and those of warnings that have no other place.
-/// `now` is the time if the outcome has none.
+/// Reports an outcome: the event of its operation, and events for warnings that fit nowhere else. `now` is the time if
+/// the outcome has none.
 pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
     let asked = outcome.asked.as_ref();
     let report = Report {
@@ -47,7 +47,7 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
     let (of_reply, of_operation): (Vec<_>, Vec<_>) =
         outcome.warnings.iter().partition(|warning| ABOUT_REPLY.contains(&warning.kind));
     for warning in of_operation {
-        // Missing room in the outbox is not a fault of the operation.
+        // It is not the operation's fault if the outbox lacks room.
         let is_own = warning.kind != WarningKind::Room;
         match is_own.then(|| warning_field(&mut events[0])).flatten() {
             Some(field) if field.is_empty() => field.clone_from(&warning.text),
@@ -62,7 +62,7 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
     events
 }
 
-/// The status of a run that has these outcomes and does not wait for a decision.
+/// The status of a run with these outcomes that does not wait for a decision.
 pub fn status_of(outcomes: &[Outcome]) -> Status {
     let failed = |outcome: &Outcome| match &outcome.detail {
         Detail::Failed(
@@ -77,8 +77,8 @@ pub fn status_of(outcomes: &[Outcome]) -> Status {
     if outcomes.iter().any(failed) { Status::Error } else { Status::Completed }
 }
 
-/// Reports that the user has to approve an operation ("Approval Flow"); `id` is its own or a
-/// generated one.
+/// Reports that the user has to approve an operation ("Approval Flow"). `id` is the operation's own ID or a generated
+/// one.
 pub fn approval_required(step: &Step, id: &str, reason: &str, policy: &str, at: UtcTime) -> Event {
     let subject = match &step.asks {
         StepContent::Operation(Operation::Run(run)) => Some(("command", &*run.command)),
@@ -100,15 +100,14 @@ pub fn approval_required(step: &Step, id: &str, reason: &str, policy: &str, at: 
     }
 }
 
-/// Reports what the user said.
+/// Reports a text from the user.
 pub fn user_message(text: &str, at: UtcTime) -> Event {
     let (event_type, content) = (EventType::UserMessage, Some(text.to_owned()));
     Event { event_type, timestamp: at, content, ..Event::default() }
 }
 
-/// Prints a message as JSON, each event on an indented line of its own; other lines begin with a
-/// brace or a bracket. Characters that control a terminal, reorder text or are invisible are escaped; the message stays
-/// the same.
+/// Prints a message as JSON, with each event on its own indented line. All other lines begin with a brace or a bracket.
+/// Characters that control a terminal, reorder text or are invisible are escaped, which does not change the message.
 ///
 /// # Examples
 /// ```
@@ -131,14 +130,14 @@ pub fn print(message: &EventsMessage) -> String {
     )
 }
 
-/// Writes a value as JSON on one line, hazards escaped.
+/// Writes a value as JSON on one line, with hazardous characters escaped.
 fn json(value: &impl Serialize) -> String {
-    // Strings, numbers and objects of them can always be written.
+    // Values made of strings, numbers and objects can always be written.
     ascii_controls(&serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned()))
 }
 
-/// The type of the event of an operation. The protocol has none for lists, searches and moves, which are reported like
-/// commands.
+/// The type of the event for an operation. The protocol has none for listings, searches and moves, so they are reported
+/// like commands.
 fn type_of(kind: Kind) -> EventType {
     match kind {
         Kind::Message | Kind::Done | Kind::Reply => EventType::Message,
@@ -150,7 +149,7 @@ fn type_of(kind: Kind) -> EventType {
     }
 }
 
-/// Where an event has room for a warning: in its `error`, or after the reason of a failure.
+/// The field of an event that a warning is added to: `error`, or the reason of a failure.
 fn warning_field(event: &mut Event) -> Option<&mut String> {
     let field = match event.event_type {
         EventType::PolicyDenied => &mut event.reason,
@@ -161,11 +160,11 @@ fn warning_field(event: &mut Event) -> Option<&mut String> {
     Some(field.get_or_insert_default())
 }
 
-/// What all events about an operation have in common.
+/// The common data of all events about an operation.
 struct Report<'a> {
     kind: Kind,
     id: Option<String>,
-    /// The path or the command as it was sent.
+    /// The path or command as it was sent.
     subject: Option<&'a str>,
     at: UtcTime,
 }
@@ -227,7 +226,7 @@ impl Report<'_> {
             FailureKind::System => self.error(ErrorCategory::System, reason.clone()),
             FailureKind::NotRun => self.error(ErrorCategory::Execution, reason.clone()),
             FailureKind::Denied => {
-                // The event repeats the command, so the reason need not name its program.
+                // The event repeats the command, so the reason does not need to name the program.
                 let program = self.subject.and_then(|command| command.split_whitespace().next());
                 let named = program.map(|it| format!("{NOT_ALLOWED}: {}", visible_line(it)));
                 let is_plain = named.is_some_and(|named| named == *reason);
@@ -242,7 +241,7 @@ impl Report<'_> {
                 self.own_failure(format!("REJECTED: {reason}"))
             }
             FailureKind::Rejected | FailureKind::Execution => {
-                // The words of the specification, for which agents may look.
+                // Use the words of the specification, because agents may search for them.
                 let mut error = match mistake {
                     Some(Mistake::FileNotFound) => "File not found".to_owned(),
                     Some(Mistake::FileExists) => "File already exists".to_owned(),
@@ -260,7 +259,7 @@ impl Report<'_> {
         }
     }
 
-    /// The operation's own event of a failure, if it has one that can fail.
+    /// The event for a failure: that of the operation's own type, if this type can report failures.
     fn own_failure(&self, error: String) -> Event {
         let event = match type_of(self.kind) {
             EventType::Message => return self.error(ErrorCategory::Execution, error),
@@ -270,7 +269,7 @@ impl Report<'_> {
         Event { success: Some(false), error: Some(error), ..event }
     }
 
-    // An event names the path or command as it was sent, or if that is not known, as it was read.
+    // An event contains the path or command as it was sent; if that is unknown, as it was read.
 
     fn file(&self, event_type: EventType, path: &str) -> Event {
         let path = self.subject.unwrap_or(path).to_owned();
@@ -280,7 +279,7 @@ impl Report<'_> {
     fn shell(&self, command: &str) -> Event {
         let command = self.subject.unwrap_or(command);
         let command = match self.kind {
-            // Reported like commands, these are named like their tags.
+            // These operations are reported like commands, under the names of their tags.
             Kind::List | Kind::Search | Kind::Move => {
                 format!("{} {command}", tags::name(self.kind)).trim_end().to_owned()
             }
@@ -302,11 +301,11 @@ impl Report<'_> {
         let exit_code = match ending {
             Ending::Exited(code) => Some(i64::from(*code)),
             Ending::Signalled(signal) => Some(128 + i64::from(*signal)),
-            // As in the example of the reference, and like the program `timeout`.
+            // As in the reference's example, and like the program `timeout`.
             Ending::TimedOut(_) => Some(124),
             Ending::Interrupted | Ending::Lost | Ending::Stopped(_) | Ending::NotStarted(_) => None,
         };
-        // A command that never began wrote nothing; what a lost one wrote is unknown.
+        // A command that never began wrote nothing. It is unknown what a lost command wrote.
         let ran = !matches!(ending, Ending::NotStarted(_) | Ending::Lost);
         let has_duration = matches!(ending, Ending::Exited(_)) || *duration > Duration::ZERO;
         let timed_out = matches!(ending, Ending::TimedOut(_));
@@ -328,7 +327,7 @@ impl Report<'_> {
         Event { category, message, ..self.about(EventType::Error) }
     }
 
-    /// A warning as an event of its own.
+    /// A warning as a separate event.
     fn warning(&self, operation_id: Option<String>, warning: &Warning) -> Event {
         let category = match warning.kind {
             WarningKind::Guard | WarningKind::Asking => ErrorCategory::Policy,
@@ -338,7 +337,7 @@ impl Report<'_> {
         Event { operation_id, ..self.error(category, warning.text.clone()) }
     }
 
-    /// An event about the operation, without the fields of its type.
+    /// An event about the operation, without the fields that are specific to its type.
     fn about(&self, event_type: EventType) -> Event {
         let (operation_id, timestamp) = (self.id.clone(), self.at.clone());
         Event { event_type, operation_id, timestamp, ..Event::default() }

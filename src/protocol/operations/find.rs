@@ -1,8 +1,8 @@
-//! Finds the operations message in a reply: bare or in a code fence, with prose around it.
+//! Finds the operations message in a reply. It may be bare or in a code fence, with prose around it.
 //!
-//! A message begins a line, after white space and the marks of a fence at most. Fences of other languages are not
-//! searched. Each line is read at most twice: if something begins like JSON but is not, the search continues at the line
-//! where it stopped being JSON; a line that opens a fence cannot be inside JSON.
+//! A message begins a line; only white space and fence characters may come before it. Fences of other languages are not
+//! searched. Each line is read at most twice: if a text begins like JSON but is not JSON, the search continues at the
+//! line with the error. A line that opens a fence cannot be inside JSON.
 
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 use serde_json::Error;
@@ -16,12 +16,12 @@ use super::validate::form;
 use super::{OPERATION_TYPES, SchemaFaults};
 use crate::protocol::{Kind, content_checks::fence};
 
-/// The languages of fences that may contain a message.
+/// The languages of code fences that may contain a message.
 const LANGUAGES: [&str; 7] = ["", "json", "jsonc", "json5", "text", "txt", "plaintext"];
 /// The keys of a message.
 const VERSION: &str = "protocolVersion";
 const OPERATIONS: &str = "operations";
-/// How many bytes after an error are searched for these keys.
+/// How many bytes after an error are also searched for these keys.
 const AHEAD: usize = 200;
 
 /// A message that is rejected as a whole.
@@ -29,20 +29,20 @@ const AHEAD: usize = 200;
 pub struct RefusedMessage {
     /// The line of the reply on which the message begins, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong with the message.
     pub faults: SchemaFaults,
-    /// Whether only its end is missing: the reply may be cut off or incomplete.
+    /// Whether only the end of the message is missing. The reply may be cut off or incomplete.
     pub unclosed: bool,
 }
 
 /// Finds the operations message of a reply; None if there is none.
 ///
-/// It may be bare or in a code fence, with prose, other fences and other JSON around it. A text that is evidently meant as
-/// a message is refused rather than overlooked if it is broken JSON or has no version. Several messages in one reply are
-/// refused, too, since the later ones may continue or replace the first.
+/// The message may be bare or in a code fence, with prose, other fences and other JSON around it. A text that is
+/// clearly meant as a message is refused, not ignored, if it is broken JSON or has no version. Several messages in one
+/// reply are also refused, because later messages may continue or replace the first.
 ///
 /// # Errors
-/// There is a message, and it has to be refused as a whole.
+/// There is a message, but it must be refused as a whole.
 ///
 /// # Examples
 /// ```
@@ -85,19 +85,19 @@ pub fn find(reply: &str) -> Option<Result<Received, RefusedMessage>> {
     Some(Err(RefusedMessage { line, faults, unclosed }))
 }
 
-/// Whether a reply ends inside something that began as a message may: it may be incomplete.
+/// Whether a reply ends inside a text that begins like a message. It may be incomplete.
 pub(in crate::protocol) fn ends_early(reply: &str) -> bool {
     search(without_bom(reply)).unfinished
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Default)]
 struct SearchResult<'a> {
-    /// The first messages, at most two.
+    /// The first messages; at most two.
     messages: Vec<&'a str>,
-    /// The first text, to the end of the reply, that was meant as a message and is not JSON.
+    /// The first text that was meant as a message but is not JSON, up to the end of the reply, and the error.
     broken: Option<(&'a str, Error)>,
-    /// Whether an object of any kind is not closed when the reply ends.
+    /// Whether any object is still open where the reply ends.
     unfinished: bool,
 }
 
@@ -129,7 +129,7 @@ fn search(text: &str) -> SearchResult<'_> {
                     found.unfinished |= is_cut(rest, &error);
                     found.broken = Some((rest, error));
                 }
-                // Goes on at the line that cannot be JSON, since it may be a fence, and never back.
+                // Continue at the line that cannot be JSON, because it may be a fence. Never go back.
                 let before = &text.as_bytes()[..stopped];
                 next = next.max(memrchr(b'\n', before).map_or(0, |at| at + 1));
             }
@@ -138,7 +138,7 @@ fn search(text: &str) -> SearchResult<'_> {
     found
 }
 
-/// Whether a message may begin on this line. `open` is the fence around it, and whether that is searched.
+/// Whether a message may begin on this line. `open` is the fence around the line, and whether that fence is searched.
 fn is_searched<'a>(line: &'a str, open: &mut Option<(&'a str, bool)>) -> bool {
     if let Some((mark, searched)) = *open {
         let closes = fence::closes(mark, line);
@@ -153,7 +153,7 @@ fn is_searched<'a>(line: &'a str, open: &mut Option<(&'a str, bool)>) -> bool {
     searched
 }
 
-/// Where an object begins on a line, after white space and the marks of a fence at most.
+/// The offset at which an object begins on a line, after nothing but white space and fence characters.
 fn object_in(line: &str) -> Option<usize> {
     let blank = |c: char| c.is_whitespace() || c == '\u{feff}';
     let rest = line.trim_start_matches(blank);
@@ -166,10 +166,10 @@ fn object_in(line: &str) -> Option<usize> {
     rest.starts_with('{').then(|| line.len() - rest.len())
 }
 
-/// The JSON value with which a text begins.
+/// The JSON value at the beginning of a text.
 fn first_value(text: &str) -> serde_json::Result<&str> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    // White space alone is no value.
+    // White space alone is not a value.
     values.next().map_or(Ok(text), |value| value.map(RawValue::get))
 }
 
@@ -188,22 +188,22 @@ fn is_message(object: &str) -> bool {
     is_message
 }
 
-/// Whether broken JSON has the keys of a message.
+/// Whether broken JSON contains the keys of a message.
 fn is_meant(seen: &[u8]) -> bool {
     let has = |part: &str| memmem::find(seen, part.as_bytes()).is_some();
-    // Other JSON has messages, too.
+    // The type `message` is excluded, because other JSON has messages, too.
     let mut kinds = OPERATION_TYPES.iter().filter(|(_, kind)| *kind != Kind::Message);
     has(OPERATIONS) && (has(VERSION) || kinds.any(|(name, _)| has(&format!("\"{name}\""))))
 }
 
-/// Whether a broken message ends too early: after the error comes neither `]}` nor a string and `}`, which could end it.
+/// Whether a broken message is cut off: no `]}` and no string with `}` follows the error, which could end the message.
 fn is_cut(part: &str, error: &Error) -> bool {
     let rest = &part[part.floor_char_boundary(error_offset(error, part))..];
     let ends_message = |at: usize| rest[..at].trim_end().ends_with([']', '"']);
     error.is_eof() || !memchr_iter(b'}', rest.as_bytes()).any(ends_message)
 }
 
-/// Says where a message that ends too early does so, and what to do.
+/// Describes where a message was cut off, and what to do.
 fn cut_off(part: &str, error: &Error, lines: &mut Lines) -> String {
     let stopped = part.floor_char_boundary(error_offset(error, part));
     let before = if error.is_eof() { part } else { &part[..stopped] };

@@ -1,7 +1,7 @@
-//! Lowers operations as they were sent to the [`Step`]s of all dialects.
+//! Lowers operations as they were sent to [`Step`]s, which all dialects share.
 //!
-//! An operation that cannot be executed is a step, too, so that it is reported in its place: it is malformed, its path
-//! is not in the workspace, or it exceeds the limit.
+//! An operation that cannot be executed becomes a step, too, so that it is reported in its place: it is malformed, its
+//! path is not in the workspace, or it exceeds the limit.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use crate::protocol::{
 };
 use crate::text::visible_line;
 
-/// The ID of a `message` that ends a session if it is the last operation of a reply. This is a convention: the protocol
-/// has no sessions, and elsewhere it is a message like any other.
+/// A `message` with this ID ends the session if it is the last operation of a reply. This is a convention: the protocol
+/// has no sessions, and in any other place this is an ordinary message.
 pub const DONE: &str = "done";
-/// The timeout of a `shell` that names none (agent-spaces-protocol, "shell").
+/// The timeout of a `shell` operation that does not specify one (agent-spaces-protocol, "shell").
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Lowers a message to steps. `ends` says whether its last operation can end a session: a `message`
-/// with the ID [`DONE`], if all before it succeed. If not, there may be no steps at all.
+/// Lowers a message to steps. If `ends` is true, the last operation can end a session: a `message` with the ID
+/// [`DONE`], if all operations before it succeed. If `ends` is false, there may be no steps at all.
 pub fn steps(found: Result<Received, RefusedMessage>, ends: bool) -> Vec<Step> {
     let Received { line, entries } = match found {
         Ok(received) => received,
@@ -76,14 +76,14 @@ pub fn steps(found: Result<Received, RefusedMessage>, ends: bool) -> Vec<Step> {
     entries.into_iter().enumerate().map(lower_entry).collect()
 }
 
-/// Why a valid operation cannot be carried out; its kind is set by [`steps`].
+/// Why a valid operation cannot be carried out. [`steps`] sets the kind later.
 fn refusal(mistake: Mistake, reason: impl Into<String>) -> Invalid {
     Invalid { kind: Kind::Reply, mistake, rejected: false, reason: reason.into() }
 }
 
 impl From<PathFault> for Invalid {
     fn from(fault: PathFault) -> Self {
-        // It is refused for safety.
+        // The path is refused for safety.
         Self { rejected: true, ..refusal(Mistake::PathRefused, fault.to_string()) }
     }
 }
@@ -107,7 +107,7 @@ fn lower(operation: SentOperation, warnings: &mut Vec<Warning>) -> Result<Operat
                     let text = lower_text(&path, content, warnings)?;
                     (TextOrBytes::Text(text), Existing::ReplaceWhole)
                 }
-                // Validation has decoded it before.
+                // Validation has already decoded this content without an error.
                 Encoding::Base64 => {
                     let bytes = Encoding::Base64.decode(&content).unwrap_or_default();
                     (TextOrBytes::Bytes { base64: bytes.into_owned() }, Existing::Replace)
@@ -137,7 +137,7 @@ fn lower(operation: SentOperation, warnings: &mut Vec<Warning>) -> Result<Operat
     })
 }
 
-/// Checks the text of a new file as that of a block in tags is.
+/// Checks the text of a new file in the same way as a block in tags.
 fn lower_text(
     path: &RelPath,
     mut text: String,
@@ -177,7 +177,7 @@ fn lower_edits(
 }
 
 fn lower_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Invalid> {
-    // The chat put it in, so this is not the path that was sent.
+    // The chat inserted the mark, so this is not the path that the model wrote.
     if text.contains('【') && text.contains('†') {
         let reason = format!("the path '{}' has a citation mark of the chat", visible_line(text));
         return Err(refusal(Mistake::PathCitation, reason));
@@ -191,7 +191,7 @@ fn lower_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Invali
     Ok(path)
 }
 
-/// Lowers a working directory; None is the workspace, which has no name among paths.
+/// Lowers a working directory. None is the workspace, for which there is no relative path.
 fn lower_cwd(text: &str) -> Result<Option<RelPath>, PathFault> {
     let mut folder = text;
     while let Some(shorter) =

@@ -1,17 +1,17 @@
-//! The Agent Spaces operations/events dialect 1.0: what an agent sends, what answers it
-//! ([`EventsMessage`]), and whether either is valid. Pure.
+//! The Agent Spaces operations/events dialect 1.0: the messages of an agent and the answers ([`EventsMessage`]), and
+//! the validation of both. Pure.
 //!
-//! A reply goes through `find` (where is the message?), `parse` and `validate` (what is in it?),
-//! and `lower` (message → steps). `events` reports the outcomes. A malformed operation does not stop the others; a wrong
-//! version does. Every fault names its JSON path and the correct form.
+//! A reply passes through `find` (finds the message), `parse` and `validate` (read and check its content) and `lower`
+//! (converts it to steps). `events` reports the outcomes. A malformed operation does not stop the others; a wrong
+//! version stops all. Every fault contains its JSON path and the correct form.
 //!
-//! If the specifications disagree, agent-spaces-protocol.md wins, and within it the stricter statement. Where they say
-//! nothing, deaddrop reads what common writers produce. docs/operations.md lists the rules that follow. In addition:
+//! If specifications disagree, agent-spaces-protocol.md wins, and within it the stricter statement. If there is no rule,
+//! deaddrop accepts what common writers produce. docs/operations.md lists the results. In addition:
 //!
-//! - The schema counts characters, the original's `length` UTF-16 units: the latter, of which there are never fewer.
+//! - The schema counts characters, the original's `length` UTF-16 units. The latter are used; there are never fewer.
 //! - Examples abbreviate events and write `operationId: null`. Fields are required as in the interfaces, and never null.
-//!   "Present if success" is about what is sent: what is marked `?` may be left out of what is read.
-//! - There are ten event types, not "exactly 6", and the approval policy has three names there: any text here.
+//!   "Present if success" applies to what is sent. When reading, fields that are marked `?` may be missing.
+//! - There are ten event types, not "exactly 6". The approval policy has three names there; here any text is accepted.
 
 mod encoding;
 mod events;
@@ -38,15 +38,15 @@ pub use wire::{
     Approval, Decision, ErrorCategory, Event, EventType, EventsMessage, OPERATION_TYPES, Status,
 };
 
-/// What a model is told about this dialect: the PROTOCOL section of outboxes that teach it.
+/// The text that explains this dialect to a model: the PROTOCOL section of outboxes that teach this dialect.
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/operations.md");
 
-/// The JSON Schema (draft-07) of what an agent sends: the specification's own (agent-spaces-protocol, "JSON Schema").
+/// The JSON Schema (draft-07) of an agent's messages: the specification's own (agent-spaces-protocol, "JSON Schema").
 ///
-/// Validation refuses whatever a schema refuses, and knows more: which paths are valid, how large a
-/// file may be, that base64 is base64. It counts lengths in UTF-16 units.
+/// Validation refuses everything that a schema refuses, and checks more: valid paths, the size of a file, valid base64.
+/// It counts lengths in UTF-16 units.
 pub const OPERATIONS_SCHEMA: &str = include_str!("schema/operations.json");
 
-/// The JSON Schema of what answers it, which the specification does not print: it follows the interfaces of "Event
-/// Types" and "Error Response Format".
+/// The JSON Schema of the answers. The specification does not contain it; it follows the interfaces of "Event Types"
+/// and "Error Response Format".
 pub const EVENTS_SCHEMA: &str = include_str!("schema/events.json");

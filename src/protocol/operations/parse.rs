@@ -1,7 +1,7 @@
-//! From JSON text to messages: strictly, or taking what is well-formed in a message that is not.
+//! Parses JSON text into messages: strictly, or accepting the well-formed operations of a message that has faults.
 //!
-//! Each operation is read by itself, so one that cannot be read does not take the others with it.
-//! If an object has a key twice, the last one counts, as in `JSON.parse`.
+//! Each operation is read separately, so an operation that cannot be read does not affect the others. If an object has
+//! a key twice, the last one counts, as in `JSON.parse`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,14 +17,14 @@ use super::{Approval, Event, EventsMessage, OPERATION_TYPES, SchemaFaults};
 use crate::protocol::{Kind, SentValues, bounded};
 use crate::text::visible_line;
 
-/// The number of operations of one message that are carried out.
+/// The most operations of one message that are carried out.
 pub const OPERATIONS_LIMIT: usize = 1_000;
-/// A message of more operations is refused as a whole, since each of them gets an event.
+/// A message with more operations than this is refused as a whole, because each operation gets an event.
 pub const MESSAGE_OPERATIONS_LIMIT: usize = 10_000;
 const MESSAGE: &str = "OperationsMessage";
-/// The number of bytes that are shown on each side of an error.
+/// The most bytes that are shown on each side of an error.
 const CONTEXT: usize = 24;
-/// The fields of an object, their values not read yet.
+/// The fields of an object. Their values are not parsed yet.
 pub(super) type RawFields<'a> = BTreeMap<String, &'a RawValue>;
 
 /// A message as it was received.
@@ -32,35 +32,35 @@ pub(super) type RawFields<'a> = BTreeMap<String, &'a RawValue>;
 pub struct Received {
     /// The line of the text on which the message begins, counted from 1.
     pub line: usize,
-    /// Its operations, in order.
+    /// The message's operations, in order.
     pub entries: Vec<ReceivedOperation>,
 }
 
 /// One entry of a message's `operations`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedOperation {
-    /// The line of the text on which it begins, counted from 1.
+    /// The line of the text on which the entry begins, counted from 1.
     pub line: usize,
-    /// Its kind, if its type is one of the six.
+    /// The kind of operation, if the type is one of the six.
     pub kind: Option<Kind>,
-    /// Its ID, and the path or command of a valid one.
+    /// The ID, and for a valid operation its path or command.
     pub asked: SentValues,
-    /// The operation as it was sent, which is valid, or why it is skipped although others are carried out
-    /// (agent-spaces-protocol, "Graceful Degradation"). Those after the first [`OPERATIONS_LIMIT`] are skipped, too.
+    /// The valid operation as it was sent, or why it is skipped although others are carried out (agent-spaces-protocol,
+    /// "Graceful Degradation"). Operations after the first [`OPERATIONS_LIMIT`] are also skipped.
     pub operation: Result<Value, SchemaFaults>,
 }
 
-/// Reads a message, taking each operation by itself: a malformed one does not stop the others. The
-/// message is the whole of `text`; for one within a reply see [`find`](super::find).
+/// Reads a message, each operation separately: a malformed operation does not affect the others. The message is the
+/// whole of `text`. For a message within a reply, see [`find`](super::find).
 ///
 /// # Errors
-/// What is wrong with the message as a whole, so that nothing of it may be carried out: it is not
-/// JSON, has no `operations`, has more than [`MESSAGE_OPERATIONS_LIMIT`], or has another version.
+/// The message has a fault because of which none of it may be carried out: it is not JSON, has no `operations`, has
+/// more than [`MESSAGE_OPERATIONS_LIMIT`] of them, or has another version.
 pub fn receive(text: &str) -> Result<Received, SchemaFaults> {
     receive_part(text, &mut Lines::of(text))
 }
 
-/// Receives a message that is a part of the text in which lines are counted.
+/// Receives a message that is a part of a text. `lines` counts the lines of that text.
 pub(super) fn receive_part(part: &str, lines: &mut Lines) -> Result<Received, SchemaFaults> {
     let mut faults = SchemaFaults::default();
     let list = operations_of(part, lines, &mut faults);
@@ -103,7 +103,7 @@ fn entry(n: usize, part: &str, lines: &mut Lines) -> ReceivedOperation {
     ReceivedOperation { line, kind, asked: SentValues { id, about }, operation }
 }
 
-/// The kind of operations of that type.
+/// The kind of operations of the type with this name.
 pub(super) fn kind_named(name: &str) -> Option<Kind> {
     OPERATION_TYPES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
 }
@@ -111,7 +111,7 @@ pub(super) fn kind_named(name: &str) -> Option<Kind> {
 /// Validates a whole operations message, and returns its operations as they were sent, without unknown fields.
 ///
 /// # Errors
-/// Everything that is wrong with it and its operations.
+/// All faults of the message and its operations.
 pub fn parse_operations_message(text: &str) -> Result<Vec<Value>, SchemaFaults> {
     let lines = &mut Lines::of(text);
     let (mut faults, mut operations) = (SchemaFaults::default(), Vec::new());
@@ -126,13 +126,13 @@ pub fn parse_operations_message(text: &str) -> Result<Vec<Value>, SchemaFaults> 
 /// Reads and validates a whole events message.
 ///
 /// # Errors
-/// All its faults and those of its events. Fields that the interfaces mark with `?` may be left out but not be null;
+/// All faults of the message and its events. Fields that the interfaces mark with `?` may be omitted but not be null;
 /// unknown fields are ignored.
 pub fn parse_events_message(text: &str) -> Result<EventsMessage, SchemaFaults> {
     let name = "EventsMessage";
     let fault = |problem| SchemaFaults::one("$", problem, form(name, &[]));
     let mut message = whole_value(text).map_err(fault)?;
-    // Events are validated one by one, each with the definition of its type.
+    // Events are validated one by one, each against the definition for its type.
     let sent = message.get_mut("events").and_then(Value::as_array_mut).map(std::mem::take);
     let (mut faults, mut events) = (SchemaFaults::default(), Vec::new());
     check(name, &message, "$", &mut faults);
@@ -148,11 +148,11 @@ pub fn parse_events_message(text: &str) -> Result<EventsMessage, SchemaFaults> {
 /// `approved` or `denied` and nothing else (agent-spaces-protocol, "User Provides Approval Decision").
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Everything that is wrong with the decision.
 pub fn parse_approval(text: &str) -> Result<Approval, SchemaFaults> {
     let fault = |problem| SchemaFaults::one("$", problem, form("ApprovalMessage", &[]));
     let mut value = whole_value(text).map_err(fault)?;
-    // If both are there, the `approval` counts.
+    // If both are present, `approval` counts.
     let is_said = value["type"] == "userMessage" && value.get("approval").is_none();
     let definition = if is_said { "UserMessage" } else { "ApprovalMessage" };
     let mut faults = SchemaFaults::default();
@@ -165,7 +165,7 @@ pub fn parse_approval(text: &str) -> Result<Approval, SchemaFaults> {
     Approval::deserialize(&value["approval"]).map_err(|error| fault(error.to_string()))
 }
 
-/// The value at `path` without unknown fields, if it could be read and is a valid `Operation` or `Event`.
+/// The value at `path` without unknown fields. An error if it cannot be read or is not a valid `Operation` or `Event`.
 pub(super) fn validated(
     union: &str,
     value: Result<Value, String>,
@@ -177,13 +177,13 @@ pub(super) fn validated(
     faults.or(value)
 }
 
-/// The value at `path` as an event, if it could be read.
+/// Converts the value at `path` to an event, if it could be read.
 pub(super) fn event_of(value: Result<Value, String>, path: &str) -> Result<Event, SchemaFaults> {
     let fault = |error: Error| SchemaFaults::one(path, error.to_string(), form("Event", &[]));
     Event::deserialize(validated("Event", value, path)?).map_err(fault)
 }
 
-/// Reads a text as one JSON value.
+/// Reads a text that must be exactly one JSON value.
 pub(super) fn whole_value(text: &str) -> Result<Value, String> {
     value_of(without_bom(text), &mut Lines::of(text))
 }
@@ -192,12 +192,12 @@ fn operation_path(n: usize) -> String {
     format!("$.operations[{n}]")
 }
 
-/// Removes the byte order mark with which some editors begin a file.
+/// Removes the byte order mark that some editors put at the beginning of a file.
 pub(super) fn without_bom(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Validates the fields of a message except its operations, and returns the text of their list. Unknown fields are not read.
+/// Validates the fields of a message except its operations. Returns the text of the list of operations.
 fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut SchemaFaults) -> &'a str {
     const NONE: &str = "[]";
     let text = without_bom(text);
@@ -226,8 +226,8 @@ fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut SchemaFaults
     list
 }
 
-/// Calls `each` with the number and the text of each element of a list, up to the first that is not JSON. Returns their
-/// number.
+/// Calls `each` with the index and the text of each element of a list, up to the first element that is not JSON.
+/// Returns the number of these elements.
 pub(super) fn elements<'a>(list: &'a str, each: impl FnMut(usize, &'a str)) -> usize {
     struct Each<'n, F>(&'n mut usize, F);
     impl<'a, F: FnMut(usize, &'a str)> Visitor<'a> for Each<'_, F> {
@@ -246,17 +246,17 @@ pub(super) fn elements<'a>(list: &'a str, each: impl FnMut(usize, &'a str)) -> u
         }
     }
     let mut count = 0;
-    // If it is not a list, it has no elements.
+    // A value that is not a list has no elements.
     let _ = serde_json::Deserializer::from_str(list).deserialize_seq(Each(&mut count, each));
     count
 }
 
-/// Reads `part`, a piece of the text in which lines are counted.
+/// Reads `part`, which is a part of the text whose lines are counted.
 fn value_of(part: &str, lines: &mut Lines) -> Result<Value, String> {
     bounded::from_str(part).map_err(|error| json_problem(&error, part, lines))
 }
 
-/// Says why `part` is not JSON: what is wrong, on which line, and the text around it.
+/// Explains why `part` is not JSON: the problem, its line, and the text around it.
 pub(super) fn json_problem(error: &Error, part: &str, lines: &mut Lines) -> String {
     let message = error.to_string();
     let what = message.rsplit_once(" at line ").map_or(&*message, |(what, _)| what);
@@ -276,17 +276,17 @@ pub(super) fn json_problem(error: &Error, part: &str, lines: &mut Lines) -> Stri
     format!("it is not valid JSON: {what} (line {line}, near `{near}`)")
 }
 
-/// The byte of `part` at which reading stopped.
+/// The offset in `part` at which reading stopped.
 pub(super) fn error_offset(error: &Error, part: &str) -> usize {
     let start = match error.line() {
         0 | 1 => 0,
         line => memchr_iter(b'\n', part.as_bytes()).nth(line - 2).map_or(part.len(), |n| n + 1),
     };
-    // Column 0 is the line break before.
+    // Column 0 means the line break before the line.
     (start + error.column()).saturating_sub(1).min(part.len())
 }
 
-/// Counts lines. Asked in order, it looks at the text once.
+/// Counts lines. If lines are requested in order, the text is read only once.
 pub(super) struct Lines<'a> {
     whole: &'a str,
     at: usize,
@@ -298,7 +298,7 @@ impl<'a> Lines<'a> {
         Self { whole, at: 0, line: 1 }
     }
 
-    /// The line, counted from 1, on which `part` begins, which is a piece of the text.
+    /// The line (counted from 1) on which `part` begins. `part` must be a part of the text.
     pub(super) fn line_of(&mut self, part: &str) -> usize {
         let offset = part.as_ptr().addr().saturating_sub(self.whole.as_ptr().addr());
         let offset = offset.min(self.whole.len());

@@ -1,5 +1,5 @@
-//! Validates messages with their JSON Schemas ("JSON Schema") and with the rules that a schema cannot
-//! express ("Validation Rules"). Each fault names its JSON path and the correct form.
+//! Validates messages against their JSON Schemas ("JSON Schema") and against rules that a schema cannot express
+//! ("Validation Rules"). Each fault contains its JSON path and the correct form.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,24 +15,24 @@ use crate::text::{count, nearest};
 
 /// The maximum length of a path, in UTF-16 units.
 const PATH_LIMIT: usize = 255;
-/// The maximum size of a new file, in bytes once it is decoded.
+/// The maximum size of a new file in bytes, after decoding.
 pub const CONTENT_LIMIT: usize = 10 << 20;
-/// The most edits or environment variables: each may have a fault, which takes memory.
+/// The most edits or environment variables. Each may have a fault, and faults take memory.
 const ELEMENTS_LIMIT: usize = 100_000;
-/// The number of faults that are kept of one message; the rest is counted.
+/// The most faults of one message that are kept. Further faults are counted.
 const FAULT_LIMIT: usize = 100;
-/// The number of characters that are quoted of a value.
+/// The most characters that are quoted of a value.
 const QUOTE_LIMIT: usize = 60;
-/// Longer words are not compared with the names of operations.
+/// Words longer than this are not compared with the names of operations.
 const NAME_LIMIT: usize = 40;
 const MISSING: &str = "it is missing";
 
-/// The words of messages.
+/// The texts used in messages.
 #[derive(Deserialize)]
 struct Words {
     /// The correct forms of definitions and fields, in the order in which faults are reported.
     forms: Vec<(String, String)>,
-    /// Plain words for the messages of `serde_json`, by a part of the message.
+    /// Plain words for the error messages of `serde_json`, by a part of the message.
     json_problems: Vec<(String, String)>,
 }
 
@@ -42,23 +42,23 @@ static WORDS: LazyLock<Words> =
 /// One thing that is wrong with a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SchemaFault {
-    /// Where, as a JSON path: `$.operations[2].timeout`. `$` is the message itself.
+    /// The place as a JSON path, such as `$.operations[2].timeout`. `$` is the message itself.
     pub path: String,
-    /// What is wrong there, without a full stop.
+    /// The problem, without a full stop.
     pub problem: String,
     /// The correct form.
     pub form: String,
 }
 
 impl fmt::Display for SchemaFault {
-    /// Writes one line, whatever was sent.
+    /// Writes one line, even if the sent values contain line breaks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}. Correct form: {}", self.path, self.problem, self.form)
     }
 }
 
-/// The faults of a message, in order; never empty as an error. Each is printed on its own line. At most 100 are kept,
-/// and the rest are counted.
+/// The faults of a message, in order; never empty if used as an error. Each is printed on its own line. At most 100
+/// faults are kept, and the others are counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SchemaFaults {
     kept: Vec<SchemaFault>,
@@ -71,7 +71,7 @@ impl SchemaFaults {
         self.kept.iter()
     }
 
-    /// Returns their number, including those that were not kept.
+    /// Returns the number of faults, including those that were not kept.
     pub fn count(&self) -> usize {
         self.kept.len() + self.more
     }
@@ -85,7 +85,7 @@ impl SchemaFaults {
         }
     }
 
-    /// Returns the value of a part, or adds its faults.
+    /// Returns the value of a part, or adds the part's faults.
     pub(super) fn keep<T>(&mut self, part: Result<T, Self>) -> Option<T> {
         part.map_err(|part| {
             let room = FAULT_LIMIT - self.kept.len();
@@ -95,14 +95,14 @@ impl SchemaFaults {
         .ok()
     }
 
-    /// The only fault of something.
+    /// A single fault.
     pub(crate) fn one(path: &str, problem: impl Into<String>, form: impl Into<String>) -> Self {
         let mut faults = Self::default();
         faults.add(path, problem, form);
         faults
     }
 
-    /// Returns `value` if nothing is wrong.
+    /// Returns `value` if there are no faults.
     pub(super) fn or<T>(self, value: T) -> Result<T, Self> {
         if self.kept.is_empty() { Ok(value) } else { Err(self) }
     }
@@ -122,8 +122,8 @@ impl fmt::Display for SchemaFaults {
 
 impl std::error::Error for SchemaFaults {}
 
-/// What is wrong with a path according to agent-spaces-protocol, "Path Validation", which also refuses `a..b`. The empty
-/// path and `C:\x` pass here, and are refused when the operation is tried (see [`RelPath`](crate::protocol::RelPath)).
+/// The problem of a path according to agent-spaces-protocol, "Path Validation", which also refuses `a..b`. The empty
+/// path and `C:\x` are accepted here, and refused later by [`RelPath`](crate::protocol::RelPath).
 pub(super) fn path_problem(path: &str) -> Option<&'static str> {
     let problems = [
         (path.starts_with('/'), "the path is absolute"),
@@ -134,14 +134,14 @@ pub(super) fn path_problem(path: &str) -> Option<&'static str> {
     problems.into_iter().find_map(|(applies, problem)| applies.then_some(problem))
 }
 
-/// By how many UTF-16 units, which is what JavaScript counts, a text is longer than `limit`.
+/// By how many UTF-16 units (the unit of JavaScript) a text is longer than `limit`.
 fn excess(text: &str, limit: usize) -> Option<usize> {
-    // A text has at most as many units as bytes.
+    // A text never has more UTF-16 units than bytes.
     let units = if text.len() <= limit { 0 } else { text.encode_utf16().count() };
     units.checked_sub(limit).filter(|excess| *excess > 0)
 }
 
-/// The definitions of all schemas by name; those of whole messages are named after their types.
+/// The definitions of all schemas, by name. Definitions of whole messages have the names of their types.
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
     let mut rules = Rules { schemas: Schemas::new(), definitions: BTreeMap::new() };
     for (message, text) in [
@@ -177,8 +177,8 @@ struct Definition {
     fields: Map<String, Value>,
 }
 
-/// Adds everything that is wrong with an `Operation` or an `Event`. Its type decides which definition it is validated
-/// with, so that faults are about what was meant. Fields that its definition does not have are removed.
+/// Adds all faults of an `Operation` or an `Event`. The value's type selects the definition that it is validated
+/// against, so that faults describe what was intended. Fields that the definition does not have are removed.
 pub(super) fn check_union(union: &str, value: &mut Value, path: &str, faults: &mut SchemaFaults) {
     let Value::Object(fields) = &*value else {
         let problem = format!("{} is not an object", shown(value));
@@ -204,7 +204,7 @@ pub(super) fn check_union(union: &str, value: &mut Value, path: &str, faults: &m
     faults.add(&format!("{path}.type"), problem, form(union, &["type"]));
 }
 
-/// Adds everything that is wrong with a value of this definition, which is found at `path`.
+/// Adds all faults of the value at `path`, which must match this definition.
 pub(super) fn check(name: &str, value: &Value, path: &str, faults: &mut SchemaFaults) {
     let Definition { index, fields } = &RULES.definitions[name];
     for (field, sent) in value.as_object().into_iter().flatten() {
@@ -231,12 +231,12 @@ pub(super) fn check(name: &str, value: &Value, path: &str, faults: &mut SchemaFa
     }
 }
 
-/// Whether a key is the number of an element.
+/// Whether a key is the index of an element.
 fn is_number(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The JSON path of a part of the value at `path`.
+/// The JSON path of an element or field of the value at `path`.
 fn child(path: &str, key: &str) -> String {
     let is_word = (1..=QUOTE_LIMIT).contains(&key.len())
         && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -249,7 +249,7 @@ fn child(path: &str, key: &str) -> String {
     }
 }
 
-/// Adds the problems that its schema finds in a value, each with the keys and numbers that lead to the place.
+/// Adds the problems that the schema finds in a value, each with the keys and indexes that lead to its place.
 fn schema_problems(error: &ValidationError, value: &Value, found: &mut Vec<(Vec<String>, String)>) {
     if !error.causes.is_empty() {
         return error.causes.iter().for_each(|cause| schema_problems(cause, value, found));
@@ -270,7 +270,7 @@ fn schema_problems(error: &ValidationError, value: &Value, found: &mut Vec<(Vec<
             }
             return;
         }
-        // Counted in UTF-16 units by `problem_beyond_schema`, of which there are never fewer.
+        // `problem_beyond_schema` checks this in UTF-16 units, of which there are never fewer than characters.
         ErrorKind::MaxLength { .. } => return,
         ErrorKind::Type { want, .. } => {
             let want: Vec<String> = want.iter().map(|kind| kind.to_string()).collect();
@@ -287,7 +287,7 @@ fn schema_problems(error: &ValidationError, value: &Value, found: &mut Vec<(Vec<
     found.push((keys, problem));
 }
 
-/// The problem of a field for which a schema has no rule.
+/// A problem with a field that the schema has no rule for.
 fn problem_beyond_schema(name: &str, field: &str, schema: &Value, value: &Value) -> Option<String> {
     let text = value[field].as_str()?;
     let limit = schema["maxLength"].as_u64().and_then(|limit| usize::try_from(limit).ok());
@@ -312,13 +312,13 @@ fn content_problem(name: &str, content: &str, encoding: &Value) -> Option<String
     }
 }
 
-/// The correct form of the place to which the keys lead in a value of this definition, or of what contains it.
+/// The correct form for the place that the keys lead to in a value of this definition; otherwise for a place around it.
 pub(super) fn form(name: &str, keys: &[&str]) -> &'static str {
     let known = (0..=keys.len()).rev().find_map(|n| WORDS.forms.get(rank(name, &keys[..n])));
     known.map_or("", |(_, form)| form)
 }
 
-/// The order of faults: that of `WORDS`, elements by their number.
+/// The sort key of a fault: fields are in the order of `WORDS`, and elements in the order of their indexes.
 fn place(name: &str, keys: &[String]) -> Vec<usize> {
     let mut fields = Vec::new();
     let mut places = Vec::new();
@@ -331,7 +331,7 @@ fn place(name: &str, keys: &[String]) -> Vec<usize> {
     places
 }
 
-/// The position in `WORDS` of a definition's own form, or else of the general one; the end if there is neither.
+/// The position in `WORDS` of the form for this definition, or of the general form; the end if there is neither.
 fn rank(name: &str, keys: &[&str]) -> usize {
     let field = keys.join(".");
     let own = if keys.is_empty() { name.to_owned() } else { format!("{name}.{field}") };
@@ -339,7 +339,7 @@ fn rank(name: &str, keys: &[&str]) -> usize {
     place.unwrap_or(WORDS.forms.len())
 }
 
-/// A message of `serde_json` in plain words.
+/// Converts an error message of `serde_json` to plain words.
 pub(super) fn in_plain_words(said: &str) -> &str {
     let mut problems = WORDS.json_problems.iter();
     problems.find(|(words, _)| said.contains(words)).map_or(said, |(_, plain)| plain)

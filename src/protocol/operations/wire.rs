@@ -1,8 +1,8 @@
-//! The values of the dialect: the six operations that an agent sends ("Operation Types"), the ten
-//! events that answer them ("Event Types", "Error Response Format"), and the message around those.
+//! The values of the dialect: the six operations that an agent sends ("Operation Types"), the ten events that answer
+//! them ("Event Types", "Error Response Format"), and the message that contains the events.
 //!
-//! Empty optional fields are left out, never sent as null. Deserializing does not validate: the parse
-//! functions of the parent module do.
+//! Empty optional fields are omitted, never sent as null. Deserializing does not validate; the parse functions of the
+//! parent module do.
 #![expect(missing_docs, reason = "the specification explains the fields, by these names")]
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub const OPERATION_TYPES: [(&str, Kind); 6] = [
     ("shell", Kind::Run),
 ];
 
-/// An operation as it is sent, once its JSON is valid. There are exactly these six, and no extensions
+/// An operation as it was sent, after its JSON was validated. There are exactly these six, without extensions
 /// (agent-spaces-protocol, "Operation Types").
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
@@ -54,7 +54,7 @@ pub(super) enum SentOperation {
     Shell {
         command: String,
         cwd: Option<String>,
-        /// In milliseconds.
+        /// The timeout in milliseconds.
         #[serde(default, deserialize_with = "whole")]
         timeout: Option<u32>,
         #[serde(default)]
@@ -70,8 +70,8 @@ pub(super) struct FileEdit {
     pub(super) new_content: String,
 }
 
-/// What answers an operations message (agent-spaces-protocol, "Events Message"). deaddrop's run IDs are
-/// `run_` and letters, digits, `-` and `_`; the protocol allows any text.
+/// The answer to an operations message (agent-spaces-protocol, "Events Message"). deaddrop's run IDs consist of `run_`
+/// and letters, digits, `-` and `_`; the protocol allows any text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "protocolVersion", rename = "1.0")]
 pub struct EventsMessage {
@@ -80,20 +80,20 @@ pub struct EventsMessage {
     pub events: Vec<Event>,
 }
 
-/// How far a run came.
+/// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Every operation was tried.
     Completed,
-    /// It continues once the user has decided.
+    /// The run continues after the user has decided.
     AwaitingApproval,
-    /// It was rejected as a whole, halted by the system, or has operations beyond the limit.
+    /// The run was rejected as a whole, halted by the system, or has operations beyond the limit.
     Error,
 }
 
-/// The types of events: what the user said, the results of the six operations, and what else may come of one. `Error`
-/// is a failure for which there is no other event.
+/// The types of events: a text from the user, the results of the six operations, and other consequences of an
+/// operation. `Error` is a failure for which there is no other event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EventType {
@@ -110,8 +110,8 @@ pub enum EventType {
     Error,
 }
 
-/// What happened to an operation, or what the user said. Its type decides which of the fields it has; see the schema.
-/// Beside a success, `error` is a warning.
+/// The result of an operation, or a text from the user. The event's type determines which fields it has (see the
+/// schema). In the event of a success, `error` is a warning.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
@@ -168,17 +168,17 @@ pub struct Event {
 pub enum ErrorCategory {
     /// The operation is malformed.
     Validation,
-    /// A policy blocks it.
+    /// A policy blocks the operation.
     Policy,
-    /// It was tried and failed.
+    /// The operation was tried and failed.
     Execution,
-    /// It took too long.
+    /// The operation took too long.
     Timeout,
-    /// The machine fails it: no disk, no sandbox.
+    /// The machine cannot carry out the operation: no disk space, no sandbox.
     System,
 }
 
-/// Reads a whole number however it is written: `30000`, `30000.0` or `3e4`.
+/// Reads a whole number in any notation: `30000`, `30000.0` or `3e4`.
 fn whole<'de, D: Deserializer<'de>, T: TryFrom<i64>>(from: D) -> Result<Option<T>, D::Error> {
     let number = Number::deserialize(from)?;
     #[expect(clippy::cast_possible_truncation, reason = "whole, and within bounds below 2^53")]
@@ -187,24 +187,24 @@ fn whole<'de, D: Deserializer<'de>, T: TryFrom<i64>>(from: D) -> Result<Option<T
     whole.map(Some).ok_or_else(|| de::Error::custom(format!("{number} is out of range")))
 }
 
-/// What a user decides about an operation that waits (agent-spaces-protocol, "User Provides Approval
-/// Decision"). It counts only if it comes from the user: one in a reply is the agent's.
+/// A user's decision about an operation that waits (agent-spaces-protocol, "User Provides Approval Decision"). It
+/// counts only if it comes from the user: a decision in a reply is the agent's.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
-    /// The operation; None means the only one that waits.
+    /// The ID of the operation. None means the only operation that waits.
     pub operation_id: Option<String>,
     pub decision: Decision,
     pub reason: Option<String>,
 }
 
-/// What a user can decide.
+/// The possible decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Decision {
     /// The operation is carried out.
     Approved,
-    /// It is not, and a `policyDenied` event says so.
+    /// The operation is not carried out, and a `policyDenied` event reports this.
     Denied,
 }
 

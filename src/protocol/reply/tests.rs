@@ -1,4 +1,4 @@
-//! Which dialect a reply is in, and how its results are kept.
+//! The dialect of a reply, and the form of its results.
 
 use super::*;
 use crate::protocol::{FailureKind, Invalid, Outcome};
@@ -8,7 +8,7 @@ const LS: &str =
 const RUN: &str = "[RUN_COMMAND]\nmake\n[/RUN_COMMAND]\n";
 const BOTH: [Dialect; 2] = [Dialect::Tags, Dialect::Operations];
 
-/// The kinds that are asked for; what cannot be is `!`.
+/// The kinds of the requested operations. `!` marks a step that is invalid.
 fn kinds(reply: &Reply) -> Vec<String> {
     let shown = |step: &Step| match &step.asks {
         StepContent::Operation(operation) => format!("{:?}", operation.kind()),
@@ -89,7 +89,7 @@ fn a_message_counts_beside_tags_that_are_not_in_order() {
 #[test]
 fn content_is_never_carried_out() {
     for dialect in BOTH {
-        // A message in a file's body, also where the body never ends.
+        // A message in the body of a file, even if the body never ends.
         let block = format!("[CREATE_FILE path=\"a\"]\n{LS}\n[/CREATE_FILE]\n");
         let reply = read(&block, dialect);
         assert_eq!(kinds(&reply), ["Create"]);
@@ -98,13 +98,13 @@ fn content_is_never_carried_out() {
         let reply = read(block.trim_end_matches("[/CREATE_FILE]\n"), dialect);
         assert!(reply.unclosed);
         assert_eq!(kinds(&reply), ["!Create"]);
-        // Tags in a file's content, where its line breaks were not escaped.
+        // Tags in the content of a file whose line breaks were not escaped.
         let broken =
             r#"{"protocolVersion": "1.0", "operations": [{"type": "createFile", "content": ""#;
         let reply = read(&format!("{broken}x\n{RUN}\"}}]}}"), dialect);
         assert_eq!(kinds(&reply), ["!Reply"]);
         assert!(reason(&reply.steps[0]).contains("line break"), "{reply:?}");
-        // Tags where JSON should be.
+        // Tags in a place where JSON should be.
         let reply = read(&format!("{broken}\"}},\n{RUN}]}}"), dialect);
         assert_eq!(kinds(&reply), ["!Reply"]);
     }
@@ -139,7 +139,7 @@ fn a_reply_of_nothing_is_shown_the_form_of_its_session() {
         assert!(told.contains("{\"protocolVersion\": \"1.0\", ") && !told.contains("[DONE]"));
         assert_eq!(read(text, Dialect::Tags), tags::parse(text));
     }
-    // The form that is shown is right.
+    // The form in the error message is valid.
     let (_, form) = FORM.split_once("object: ").unwrap();
     let (_, done) = END_FORM.split_once("session: ").unwrap();
     assert_eq!(kinds(&read(form, Dialect::Operations)), ["Run"]);

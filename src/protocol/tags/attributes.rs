@@ -1,4 +1,4 @@
-//! Reads the attributes of an opening tag, also after a chat window changed them.
+//! Reads the attributes of an opening tag, even if a chat window has changed them.
 //!
 //! ```text
 //! attributes = { key "=" value [ "," ] } ( "]" | "/]" | "\]" )          blanks between all of them
@@ -18,12 +18,12 @@ use crate::protocol::mistake::Problem;
 pub(super) use crate::protocol::mistake::brief;
 use crate::protocol::{Kind, Mistake, Warning, WarningKind};
 
-/// The most unknown attributes that are read, which bounds the work on a hostile tag.
+/// The most unknown attributes that are read. This limits the work for a hostile tag.
 const LIMIT: usize = 16;
 /// The longest attribute, in bytes.
 const LONGEST: usize = 1 << 14;
 
-/// A row of a table: what its pattern matches is refused.
+/// A row of a table. Anything that its pattern matches is refused.
 #[derive(Deserialize)]
 pub(super) struct RefusedPattern {
     #[serde(deserialize_with = "pattern")]
@@ -63,10 +63,10 @@ pub(super) struct OpeningTag<'a> {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Reads the rest of an opening tag after the command's name, and adds the repairs that it needed to `decoration`.
+/// Reads the rest of an opening tag after the command's name, and adds the repairs it needed to `decoration`.
 ///
 /// # Errors
-/// What is wrong with the tag.
+/// The problem with the tag.
 pub(super) fn read<'a>(
     command: &TagCommand,
     text: &'a str,
@@ -92,7 +92,7 @@ pub(super) fn read<'a>(
                 let phrase = "the characters of the tag arrived escaped (\\), so its pattern is unclear: send the tag in a code block";
                 return Err(Problem::new(Mistake::PatternUnclear, phrase));
             }
-            // No pattern ends in a single backslash, so the quote after it belongs to the pattern.
+            // A pattern cannot end in a single backslash, so the quote after the backslash belongs to the pattern.
             if (pair.value.len() - pair.value.trim_end_matches('\\').len()) % 2 == 1 {
                 return Err(unreadable(command, begin));
             }
@@ -122,7 +122,7 @@ pub(super) fn read<'a>(
         cursor.skip(&TABLES.blanks_and_commas);
     }
     let after = cursor.rest;
-    // Otherwise the end of an unquoted value is unclear.
+    // In this case it is unclear where an unquoted value ends.
     if is_bare && after.contains(']') && !after.contains("[/") {
         return Err(Problem::new(Mistake::TagUnreadable, "a value without quotes contains a ]"));
     }
@@ -131,7 +131,7 @@ pub(super) fn read<'a>(
         let phrase = format!("the attribute {} is missing", wanted.name);
         return Err(Problem::new(Mistake::AttributeMissing, phrase));
     }
-    // An edit has both ends of its range or neither.
+    // An edit has both ends of its range, or neither.
     if command.kind == Kind::Edit
         && let [_, start, end, ..] = &values[..]
         && start.is_some() != end.is_some()
@@ -170,7 +170,7 @@ fn unreadable(command: &TagCommand, from: &str) -> Problem {
     Problem::new(Mistake::TagUnreadable, phrase)
 }
 
-/// The readable attributes at the start of a text, and the rest of it.
+/// The readable attributes at the start of a text, and the rest of the text.
 pub(super) fn pairs(text: &str) -> (Vec<(String, String)>, &str) {
     let mut decoration = Decoration::default();
     let mut cursor = Cursor { rest: text, decoration: &mut decoration };
@@ -185,16 +185,16 @@ pub(super) fn pairs(text: &str) -> (Vec<(String, String)>, &str) {
     }
 }
 
-/// Whether a text consists of attributes and decoration.
+/// Whether a text contains only attributes and decoration.
 pub(super) fn are_all(text: &str) -> bool {
-    // A value without quotes needs an end.
+    // A value without quotes needs something that ends it.
     let text = format!("{} ", text.trim());
     let (found, rest) = pairs(&text);
     !found.is_empty() && rest.trim_matches(['*', '_', '`', ' ']).is_empty()
 }
 
-/// The end word of an opening tag, if it has one. It is also found in an unreadable tag, since the body of such a tag
-/// must not be executed. An unreadable end word is empty.
+/// The end word of an opening tag, if it has one. It is searched even if the tag cannot be read, because the body of
+/// such a tag must not be executed. If the end word cannot be read, it is empty.
 pub(super) fn end_word(text: &str) -> Option<String> {
     let (found, rest) = pairs(text);
     if let Some((_, word)) = found.into_iter().find(|(key, _)| key.eq_ignore_ascii_case("end")) {
@@ -203,7 +203,7 @@ pub(super) fn end_word(text: &str) -> Option<String> {
     TABLES.end.is_match(&rest.to_ascii_lowercase()).then(String::new)
 }
 
-/// The end word of a closing tag, and the text after the tag; `text` begins after the tag's name.
+/// The end word of a closing tag, and the text after the tag. `text` begins after the tag's name.
 pub(super) fn closing_word<'a>(
     text: &'a str,
     decoration: &mut Decoration,
@@ -229,9 +229,9 @@ pub(super) fn is_end_word(word: &str) -> bool {
 struct Pair<'a> {
     key: String,
     value: String,
-    /// The attribute as it is written.
+    /// The attribute as it was written.
     raw: &'a str,
-    /// Whether its value has no quotes.
+    /// Whether the value has no quotes.
     is_bare: bool,
 }
 
@@ -261,7 +261,7 @@ impl<'a> Cursor<'a, '_> {
         self.rest = rest;
     }
 
-    /// Adds the repairs for a part of a tag that is not a value.
+    /// Adds the repairs that are needed for a part of a tag other than a value.
     fn add_decoration(&mut self, text: &str) {
         for c in text.chars() {
             self.decoration.add(match c {
@@ -274,10 +274,10 @@ impl<'a> Cursor<'a, '_> {
         }
     }
 
-    /// The next `key="value"`.
+    /// Reads the next `key="value"`.
     fn pair(&mut self) -> Option<Pair<'a>> {
         let text = self.rest;
-        // The usual form needs no pattern.
+        // Read the usual form without a pattern.
         let is_of_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
         let key = text.bytes().take_while(is_of_key).count();
         if text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -290,7 +290,7 @@ impl<'a> Cursor<'a, '_> {
             let (key, value) = (text[..key].to_owned(), self.decoded(&rest[..value]));
             return Some(Pair { key, value, raw, is_bare: false });
         }
-        // Finding groups is slow, so the length is checked first.
+        // Check the length first, because finding groups is slow.
         let whole = TABLES.attribute.find(text).filter(|whole| whole.len() < LONGEST)?;
         let found = TABLES.attribute.captures(whole.as_str())?;
         let [key, sign] = [found.get(1)?, found.get(2)?];
@@ -298,11 +298,11 @@ impl<'a> Cursor<'a, '_> {
         let (mut end, is_bare) = (whole.end(), sign.end() == value.start());
         let (mut value, after) = (&text[value.range()], &text[value.end()..]);
         if is_bare && after.starts_with(']') && !value.starts_with('[') {
-            // `path=a.py/]` closes itself; no path ends in a slash.
+            // In `path=a.py/]` the slash closes the tag: no path ends in a slash.
             value = value.trim_end_matches(['/', '\\']);
             end = sign.end() + value.len();
         }
-        // Otherwise the end of an unquoted value is unclear.
+        // In all other cases it is unclear where an unquoted value ends.
         let is_clear = |c: char| c.is_whitespace() || matches!(c, ']' | ',');
         if is_bare && (value.is_empty() || !after.starts_with(is_clear)) {
             return None;
@@ -310,7 +310,7 @@ impl<'a> Cursor<'a, '_> {
         self.add_decoration(&text[..sign.end()]);
         self.decoration.add(match text.as_bytes()[sign.end()] {
             b'"' if after.starts_with('"') => Decoration::default(),
-            // Single quotes are the only way to write a value with a double quote.
+            // Single quotes are the only way to write a value that contains a double quote.
             b'\'' if value.contains('"') => Decoration::default(),
             b'\\' if !is_bare => Decoration::ESCAPES,
             _ => Decoration::SIGNS,
@@ -320,7 +320,7 @@ impl<'a> Cursor<'a, '_> {
         Some(Pair { key, value: self.decoded(value), raw: &text[..end], is_bare })
     }
 
-    /// A value with its entities and escapes decoded.
+    /// Decodes the entities and escapes in a value.
     fn decoded(&mut self, value: &str) -> String {
         let decode = |text: String, (entity, c): &(String, String)| text.replace(entity, c);
         let mut plain = value.to_owned();
@@ -330,7 +330,7 @@ impl<'a> Cursor<'a, '_> {
         if plain != value {
             self.decoration.add(Decoration::SIGNS);
         }
-        // If the name was escaped, so was the value.
+        // If the name was escaped, the value was escaped, too.
         if self.decoration.has(Decoration::ESCAPES) && plain.contains('\\') {
             let mut rest = plain.chars().peekable();
             let mut unescaped = String::with_capacity(plain.len());

@@ -1,4 +1,4 @@
-//! Turns a block whose tags and body are known into an operation, or reports what is wrong with it.
+//! Turns a block into an operation, once its tags and body are known, or reports what is wrong with it.
 
 use super::body::{self, Body, Rarities};
 use super::catalogue::TagCommand;
@@ -10,23 +10,23 @@ use crate::protocol::{
     ShellCommand, Step, StepContent, Warning, WarningKind, returns,
 };
 
-/// A block whose tags were read.
+/// A block whose tags have been read.
 pub(super) struct TagBlock<'a> {
     pub(super) command: &'static TagCommand,
-    /// The line number of its opening tag, and that line.
+    /// The line number of the opening tag, and the line itself.
     pub(super) number: usize,
     pub(super) tag: &'a str,
-    /// Its attributes, in the catalogue's order.
+    /// The attributes, in the order of the catalogue.
     pub(super) values: Vec<Option<String>>,
     pub(super) body: String,
-    /// The line number of the start of its body.
+    /// The number of the line on which the body begins.
     pub(super) body_line: usize,
     pub(super) rarities: Rarities,
     pub(super) warnings: Vec<Warning>,
 }
 
 impl TagBlock<'_> {
-    /// The step with its warnings. `workspace` is the real path of the workspace, if known.
+    /// The step, with its warnings. `workspace` is the real path of the workspace, if known.
     pub(super) fn step_in(mut self, workspace: Option<&str>) -> Step {
         let mut warnings = std::mem::take(&mut self.warnings);
         let (command, number, tag) = (self.command, self.number, brief(self.tag.trim()));
@@ -64,7 +64,7 @@ impl TagBlock<'_> {
             None => Ok(None),
         };
         let (path, to) = (path_in("path")?, path_in("to")?);
-        // An edit without lines is one by search.
+        // An edit without line numbers is an edit by search.
         let is_in_pairs = kind == Kind::Edit && self.value("start_line").is_none();
         let (mut start, mut end) = (1, 1);
         if kind == Kind::Edit && !is_in_pairs {
@@ -153,7 +153,7 @@ impl TagBlock<'_> {
         given.trim().parse().map(Some).map_err(|_| Problem::new(Mistake::LineNumber, phrase()))
     }
 
-    /// Which lines of a file to show, and whether with numbers.
+    /// Which lines of a file to show, and whether to number them.
     fn part(&self) -> Result<Part, Problem> {
         let (start, end) = (self.line_number("start_line")?, self.line_number("end_line")?);
         for (key, line) in [("start_line", start), ("end_line", end)] {
@@ -173,7 +173,7 @@ impl TagBlock<'_> {
         Ok(Part { start, end, numbered })
     }
 
-    /// Whether an attribute is one of the `yes` words; `fault` is the error if it is a `no` word neither.
+    /// Whether an attribute has one of the `yes` words. If it has none of the `no` words either, `fault` is the error.
     fn choice(&self, key: &str, yes: &[&str], no: &[&str], fault: &str) -> Result<bool, Problem> {
         let Some(given) = self.value(key) else { return Ok(false) };
         let word = given.trim().to_ascii_lowercase();
@@ -190,7 +190,7 @@ fn missing(name: &str) -> Problem {
     Problem::new(Mistake::AttributeMissing, format!("the attribute {name} is missing"))
 }
 
-/// Whether a warning is about an opening tag, so that it needs the line number.
+/// Whether a warning is about an opening tag, so that the line number must be added.
 fn is_of_tag(kind: WarningKind) -> bool {
     use WarningKind::{PathBackslashes, PathDecorated, PathPlaceholder, UnknownAttribute};
     [UnknownAttribute, PathDecorated, PathBackslashes, PathPlaceholder].contains(&kind)
@@ -203,7 +203,7 @@ fn without_newline(mut body: String) -> String {
     body
 }
 
-/// The refusal of a block, with the fault and the correct form.
+/// The refusal of a block, from the problem and the correct form.
 pub(super) fn tag_fault(
     command: &TagCommand,
     number: usize,
@@ -216,7 +216,7 @@ pub(super) fn tag_fault(
     StepContent::Invalid(Invalid { kind: command.kind, mistake: *mistake, rejected: false, reason })
 }
 
-/// The refusal of a block, with the reason as a sentence.
+/// The refusal of a block, from a complete sentence.
 pub(super) fn refused(
     command: &TagCommand,
     number: usize,

@@ -1,5 +1,5 @@
-//! Checks the body of a block. Lines that clearly do not belong to it are removed with a warning; unclear ones are
-//! refused.
+//! Checks the body of a block. Text that clearly does not belong to the body is removed with a warning. If it is
+//! unclear whether text belongs to the body, the block is refused.
 
 use std::sync::LazyLock;
 
@@ -14,22 +14,22 @@ use crate::protocol::{Kind, Mistake, RelPath, Replacement, Warning, WarningKind}
 /// The body of a block.
 pub(super) struct Body {
     pub(super) kind: Kind,
-    /// The kind of file that it is written to. A command counts as code.
+    /// The kind of file that the body is written to. A command counts as code.
     pub(super) file_kind: FileKind,
     /// Whether the file may contain a diff.
     may_be_patch: bool,
     pub(super) text: String,
     /// The line of the reply on which the text begins.
     pub(super) line: usize,
-    /// Whether its tag has an end word.
+    /// Whether the tag has an end word.
     pub(super) has_end: bool,
     pub(super) rarities: Rarities,
 }
 
-/// What few replies contain anywhere. Without it, no body is checked for it.
+/// Rare text, searched once in the whole reply. If the reply does not contain it, no body is checked for it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rarities {
-    /// The tag of a command in this body.
+    /// Whether this body contains the tag of a command.
     pub(super) has_tag: bool,
     /// A fence, a pair or conflict marker, an added line of a diff, or a citation mark.
     pub(super) has_marks: bool,
@@ -62,12 +62,12 @@ impl Body {
         Self { kind, file_kind, may_be_patch, text, line, has_end, rarities }
     }
 
-    /// Whether it is code that is written to a file.
+    /// Whether the body is code that is written to a file.
     pub(super) fn is_code(&self) -> bool {
         matches!(self.kind, Kind::Create | Kind::Edit) && self.file_kind == FileKind::Code
     }
 
-    /// Removes a fence around the whole body. Blank lines around a command do not count.
+    /// Removes a fence around the whole body. Blank lines before and after a command are ignored.
     fn unfence(&mut self, warnings: &mut Vec<Warning>) -> Result<bool, Problem> {
         let mut begin = 0;
         let mut text = &*self.text;
@@ -85,7 +85,7 @@ impl Body {
     }
 }
 
-/// Checks a body that is not in pairs. `first` is the number of its first line in the file.
+/// Checks a body that does not consist of pairs. `first` is the line number that its first line has in the file.
 pub(super) fn check(
     body: &mut Body,
     first: usize,
@@ -108,7 +108,7 @@ pub(super) fn check(
     }
     let first = u64::try_from(first).ok();
     if let Some(plain) = gutter::strip(&body.text, gutter::First::Is(first), &of, warnings)? {
-        // A mark may have followed a line number.
+        // A mark may have been hidden behind a line number.
         (body.text, body.rarities.has_marks) = (plain, true);
     }
     let text = &body.text;
@@ -135,7 +135,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Reads a body that is in pairs. `tag` is the line of its opening tag.
+/// Reads a body that consists of pairs. `tag` is the line of its opening tag.
 pub(super) fn read_pairs(
     body: &mut Body,
     tag: &str,
@@ -155,7 +155,7 @@ pub(super) fn read_pairs(
     }
     let (is_code, line) = (body.is_code(), body.line);
     if is_code {
-        // Between pairs, lines of fences are ignored anyway.
+        // Fence lines between pairs are ignored anyway.
         let _ = body.unfence(warnings);
     }
     let mut replacements = pairs::read(&body.text, body.line, warnings)?;
@@ -164,7 +164,7 @@ pub(super) fn read_pairs(
     }
     for (n, Replacement { old, new }) in (1..).zip(&mut replacements) {
         let of = format_args!("the REPLACE text of pair {n} in the body from line {line} on");
-        // If the old lines have numbers, too, either the file has them or the search fails.
+        // If the old lines have numbers, too, either the file contains the numbers or the search fails.
         if !gutter::has_numbers(old)
             && let Some(plain) = gutter::strip(new, gutter::First::Any, &of, warnings)?
         {
@@ -176,8 +176,8 @@ pub(super) fn read_pairs(
     Ok(replacements)
 }
 
-/// A quoted body without the `depth` quotation marks before each line; `lead` is the text before the opening tag.
-/// None if a line lacks the marks, or if the blank after them may be part of the line.
+/// Removes `depth` quotation marks from each line of a quoted body. `lead` is the text before the opening tag. None if
+/// a line lacks the marks, or if the space after them may be part of the line.
 pub(super) fn unquoted(text: &str, depth: u8, lead: &str) -> Option<String> {
     let is_spaced = lead.rsplit('>').next().is_some_and(|rest| rest.starts_with(' '));
     let mut plain = String::with_capacity(text.len());
@@ -199,8 +199,8 @@ pub(super) fn unquoted(text: &str, depth: u8, lead: &str) -> Option<String> {
     (is_spaced || is_empty || !all_spaced).then_some(plain)
 }
 
-/// Why the command in a body is unclear, if its tag arrived escaped: it contains escaped characters, too. Shells use
-/// some of these escapes, so they prove nothing after an unescaped tag. The body begins on `line`.
+/// If the tag arrived escaped and the command contains escaped characters, too, returns why the command is unclear.
+/// After an unescaped tag, escapes prove nothing, because shells use some of them. The body begins on `line`.
 pub(super) fn escapes(body: &str, line: usize) -> Option<Problem> {
     let is_escaped = |byte: &u8| b"_*[]()#<>~`&|!+-.{}".contains(byte);
     let at = memchr_iter(b'\\', body.as_bytes())

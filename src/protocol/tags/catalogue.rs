@@ -11,16 +11,16 @@ use crate::protocol::Kind;
 pub(super) struct TagCommand {
     pub(super) kind: Kind,
     pub(super) name: &'static str,
-    /// The closing tag of a command that has a body.
+    /// The closing tag, if the command has a body.
     pub(super) closing: Option<&'static str>,
-    /// Its attributes, in the order in which values are passed on.
+    /// The attributes, in the order in which their values are passed on.
     pub(super) attributes: Vec<Attribute>,
-    /// How to write it, for error messages.
+    /// The correct form, for error messages.
     pub(super) form: &'static str,
 }
 
 impl TagCommand {
-    /// The value of an attribute; `values` are those of a tag, in the table's order.
+    /// The value of an attribute. `values` are the values of a tag, in the order of the table.
     pub(super) fn value<'v>(&self, values: &'v [Option<String>], name: &str) -> Option<&'v str> {
         let at = self.attributes.iter().position(|known| known.name == name)?;
         values.get(at)?.as_deref()
@@ -37,7 +37,7 @@ impl PartialEq for TagCommand {
 #[derive(Debug, Deserialize)]
 pub(super) struct Attribute {
     pub(super) name: &'static str,
-    /// Whether the command is invalid without it.
+    /// Whether the command is invalid without this attribute.
     #[serde(default)]
     pub(super) required: bool,
 }
@@ -59,14 +59,14 @@ pub(super) fn find_command(is_one: impl Fn(&str) -> bool) -> Option<&'static Tag
     COMMANDS.iter().find(|command| is_one(command.name))
 }
 
-/// How to change lines of a file by their numbers.
+/// The form of an edit by line numbers.
 pub(super) const EDIT_BY_LINES: &str = "[EDIT_FILE path=\"relative/path\" start_line=\"3\" end_line=\"5\"], the new lines below, then [/EDIT_FILE] alone on a line";
 
-/// How to ask for a part of a file.
+/// The form of a request for a part of a file.
 pub(super) const PART_FORM: &str =
     "[READ_FILE path=\"relative/path\" start_line=\"3\" end_line=\"9\" numbered=\"true\"]";
 
-/// How to end the session only if everything succeeded.
+/// The form that ends the session only if everything succeeded.
 pub(super) const DONE_IF_OK: &str =
     "[DONE if=\"ok\"], a summary on the lines below, then [/DONE] alone on a line";
 

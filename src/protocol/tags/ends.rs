@@ -1,5 +1,5 @@
-//! Finds where the body of a block ends: at its closing tag, or at a damaged closing tag if only one is possible.
-//! If the end would be a guess, the block is refused and the reply ends there.
+//! Finds the end of a block's body: its closing tag, or a damaged closing tag if only one is possible. If the end would
+//! be a guess, the block is refused, and nothing after it is carried out.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,14 +24,14 @@ pub(super) struct BlockEnd {
     pub(super) quote: u8,
 }
 
-/// All tags of a text in order, including those in bodies. Built only for blocks with an end word and for lookalikes.
+/// All tags of a text in order, including those in bodies. Built only for blocks with an end word and lookalikes.
 #[derive(Default)]
 pub(super) struct TagIndex {
-    /// The tags of each command, without closing tags that have an end word.
+    /// The tags of each command, except closing tags with an end word.
     of_command: HashMap<Kind, Vec<Token>>,
     /// Closing tags without an end word, by name.
     closing: HashMap<String, Vec<Token>>,
-    /// Tags alone on their line, by command, end word, and whether they are undecorated.
+    /// Tags that are alone on their lines, by command, end word, and whether they are undecorated.
     with_word: HashMap<(Kind, String, bool), Vec<Token>>,
 }
 
@@ -66,13 +66,13 @@ impl TagIndex {
     }
 }
 
-/// The name in a tag, without bracket and slash.
+/// The name in a tag, without the bracket and slash.
 fn name_of<'t>(text: &'t str, token: &Token) -> &'t str {
     text[token.at..token.name_end].trim_start_matches(['[', '/'])
 }
 
 impl Parser<'_> {
-    /// The end of the body that begins at `body_at`. If it is unknown, the block is refused and this returns None.
+    /// Finds the end of the body that begins at `body_at`. If the end is unknown, refuses the block and returns None.
     pub(super) fn end_of_body(&mut self, found: &RawBlock<'_>, body_at: usize) -> Option<BlockEnd> {
         let token = &found.token;
         let end = match &found.word {
@@ -93,7 +93,7 @@ impl Parser<'_> {
         None
     }
 
-    /// The next tag, from the start of a line on, that can close a block without an end word or open another block
+    /// The next tag, beginning at the start of a line, that can close a block without an end word or open another block
     /// inside it. With `is_plain`, only undecorated tags count.
     pub(super) fn next_without_word(
         &mut self,
@@ -102,7 +102,7 @@ impl Parser<'_> {
         is_plain: bool,
     ) -> Option<Token> {
         let key = (token.command?.kind, is_plain);
-        // Searching each line once keeps this linear.
+        // Each line is searched only once, which keeps this linear.
         if let Some((begin, known)) = self.next_tag_cache.get(&key)
             && *begin <= from
             && known.is_none_or(|known| known.line >= from)
@@ -122,7 +122,7 @@ impl Parser<'_> {
         next
     }
 
-    /// The undecorated tags of a command in a region that begins at the start of a line.
+    /// The undecorated tags of a command in a region, which must begin at the start of a line.
     fn plain_tags(&self, token: &Token, region: Range<usize>) -> impl Iterator<Item = Token> {
         let (text, command, mut next) = (self.text, token.command, region.start);
         let is_same =
@@ -140,7 +140,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Like `next_without_word`, for a block with an end word.
+    /// Like `next_without_word`, but for a block with an end word.
     fn next_with_word(
         &mut self,
         token: &Token,
@@ -153,7 +153,7 @@ impl Parser<'_> {
         tags.get(tags.partition_point(|tag| tag.line < from)).copied()
     }
 
-    /// The next tag after a lookalike that has the same command, or otherwise closes its name.
+    /// The next tag after a lookalike with the same command or, if its name is unknown, one that closes this name.
     pub(super) fn next_of_lookalike(&mut self, token: &Token) -> Option<Token> {
         let (text, index) = (self.text, self.index());
         let tags = match token.command {
@@ -168,7 +168,7 @@ impl Parser<'_> {
         self.index.get_or_insert_with(|| TagIndex::of(text))
     }
 
-    /// The end of a block that is drafted in reasoning, if it is beyond doubt.
+    /// The end of a draft (a block inside reasoning), if there is no doubt about it.
     pub(super) fn end_of_draft(&mut self, token: &Token) -> Option<usize> {
         let closing = token.command().closing?;
         let end = self.line_end(token.at);
@@ -192,7 +192,7 @@ impl Parser<'_> {
             return self.end_unless_ambiguous(token, body_at, &end);
         }
         let command = token.command();
-        // A nested block of the same kind, with its own closing tag or end word, may be part of the body.
+        // A nested block of the same kind may be part of the body if it has its own closing tag or an end word.
         let has_word = next.is_some_and(|next| {
             attributes::end_word(&self.text[next.name_end..self.line_end(next.at)]).is_some()
         });
@@ -211,7 +211,7 @@ impl Parser<'_> {
             return None;
         };
         let line = self.line_number_at(next.line);
-        // The next block of its kind may also be in the body of another block.
+        // The next block of the same kind may also be in the body of another block.
         if is_nest || self.opens_within(body_at, region_end) {
             let why = format!(
                 "it is not closed before line {line}, where another {} opens, which may belong to a body{wrong}",
@@ -232,13 +232,13 @@ impl Parser<'_> {
             }
         };
         self.push(token.line, token.command, ItemKind::Step(Box::new(step)));
-        // The lines in between were no body, so they may have been reasoning.
+        // The lines in between were not a body, so they may contain reasoning.
         self.unclosed_block_to = region_end;
         self.skip(body_at..region_end);
         None
     }
 
-    /// The end of a block with an end word: the first closing tag with that word.
+    /// The end of a block with an end word, which is the first closing tag with this word.
     fn end_by_word(
         &mut self,
         found: &RawBlock<'_>,
@@ -281,7 +281,7 @@ impl Parser<'_> {
         None
     }
 
-    /// The end of a block at a closing tag, unless the tag may belong to the body.
+    /// Ends a block at a closing tag, unless this tag may belong to the body.
     fn end_unless_ambiguous(
         &mut self,
         token: &Token,
@@ -311,7 +311,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The only closing tag in a region if it is decorated or follows other text on its line.
+    /// Ends a block at the only closing tag in a region, if the tag is decorated or follows other text on its line.
     fn repaired_end(&self, token: &Token, from: usize, to: usize) -> Option<BlockEnd> {
         let closing = token.command().closing?;
         let is_closing = |found: &Token| found.kind == TokenKind::Close { by_word: false };
@@ -325,7 +325,7 @@ impl Parser<'_> {
             .map(|at| from + at)
             .filter(|at| !line.contains(at));
         match (one, glued.next()) {
-            // Otherwise it may be a list of tags in a text that was cut off, or follow a fence of the body.
+            // Otherwise the tag may be in a list of tags in a text that was cut off, or follow a fence of the body.
             (Some(one), None) => (!one.decoration.exceeds(token.decoration)
                 && !self.is_of_a_fence(&one, from))
             .then(|| self.end_at(&one)),
@@ -334,20 +334,20 @@ impl Parser<'_> {
         }
     }
 
-    /// The end of a block whose closing tag follows other text on its line. Only a tag may come next.
+    /// The end of a block whose closing tag follows other text on its line. Only another tag may come next.
     fn glued_end(&self, token: &Token, from: usize, at: usize) -> Option<BlockEnd> {
         let command = token.command();
         let after = &self.text[at + command.closing?.len()..self.line_end(at)];
         let is_fenced =
             lexer::without_fence(after.trim_end()).is_some_and(|rest| rest.trim().is_empty());
         let before = &self.text[self.line_begin(at).max(from)..at];
-        // A whole block on that line would have its own closing tag.
+        // If a whole block is on that line, the closing tag is its own.
         let inner = before.trim_start().strip_prefix('[').unwrap_or_default();
         let opens = inner.trim_start_matches('/').starts_with(|c: char| c.is_ascii_uppercase())
             || lexer::read_name(inner).is_some();
         let next = self.next_line(at);
         let is_said = matches!(command.kind, Kind::Message | Kind::Done);
-        // After a blank it may be part of a sentence about the tag.
+        // After a space, the tag may be part of a sentence about tags.
         let is_glued =
             is_said && self.text[next..].trim_start().is_empty() || !before.ends_with([' ', '\t']);
         let is_one = is_glued
@@ -362,7 +362,7 @@ impl Parser<'_> {
         is_one.then_some(BlockEnd { closing: at..next, decoration, quote: token.quote })
     }
 
-    /// Whether only blanks come before a plain opening tag or the end of the text.
+    /// Whether nothing but white space comes before a plain opening tag or the end of the text.
     fn only_a_tag_follows(&self, from: usize) -> bool {
         let at = self.text.len() - self.text[from..].trim_start().len();
         let token = || lexer::lex(self.text, self.line_begin(at), self.line_end(at));
@@ -370,7 +370,7 @@ impl Parser<'_> {
             || token().is_some_and(|token| token.kind == TokenKind::Open && token.is_plain())
     }
 
-    /// Whether a tag in a region opens a block with a body, or is a plain [REPLY …] line.
+    /// Whether a region contains an opening tag of a block with a body, or a plain [REPLY …] line.
     fn opens_within(&self, from: usize, to: usize) -> bool {
         let is_opening = |token: &Token| {
             let begins = token.command().kind == Kind::Reply && token.is_plain();
@@ -380,7 +380,7 @@ impl Parser<'_> {
         lexer::tokens(self.text, from..to).any(|token| is_opening(&token))
     }
 
-    /// A phrase about a near miss: the first closing tag in a region that does not close the block.
+    /// A phrase about a near miss: the first closing tag in a region, which does not close the block.
     fn near_miss_closing(&mut self, from: usize, to: usize) -> String {
         let closes = |at: &&usize| self.text[**at..].starts_with("[/");
         let first = self.signs.tags(from..to).iter().find(closes).copied();
@@ -390,7 +390,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Refuses a block whose end would be a guess, and everything after it.
+    /// Refuses a block whose end would be a guess. Nothing after it is carried out.
     pub(super) fn refuse_unclear_end(&mut self, token: &Token, why: &str) {
         let how = advise_closing(token.command());
         let (number, shown) = (self.line_number_at(token.line), self.quoted_line(token.at));
@@ -400,8 +400,8 @@ impl Parser<'_> {
         self.end_reply(token, Mistake::EndUnclear, text);
     }
 
-    /// Refuses a block in whose body reasoning may end, and everything before it, since its tag may be part of that
-    /// reasoning.
+    /// Refuses a block in whose body reasoning may end. Nothing before it is carried out either, because the block's
+    /// tag may be part of that reasoning.
     pub(super) fn refuse_possible_draft(&mut self, token: &Token, stray: &Range<usize>) {
         let (line, shown) = (self.line_number_at(stray.start), brief(&self.text[stray.clone()]));
         let number = self.line_number_at(token.line);
@@ -416,7 +416,7 @@ impl Parser<'_> {
         self.at = self.next_line(stray.start);
     }
 
-    /// Refuses a block that nothing closes, and everything after it, which may be its body.
+    /// Refuses a block that is never closed. Nothing after it is carried out, because it may be the block's body.
     fn refuse_unclosed(&mut self, found: &RawBlock<'_>, wrong: &str) {
         let (token, command) = (&found.token, found.token.command());
         let (number, shown) = (self.line_number_at(token.line), self.quoted_line(token.at));
@@ -426,7 +426,7 @@ impl Parser<'_> {
             "Line {number}: `{shown}`{phrase} is never closed (cut off?){wrong}, so neither it nor anything after it was carried out. Send this block again and what follows it. Correct form: {}",
             command.form
         );
-        // If the closing tag has the wrong form, the reply need not be cut off.
+        // If the problem is that the body was written as an attribute, the reply does not have to be cut off.
         let mistake = match fault {
             Some(fault) if fault.mistake == Mistake::BodyAsAttribute => fault.mistake,
             _ => Mistake::CutOff,
@@ -435,7 +435,7 @@ impl Parser<'_> {
         self.end_reply(token, mistake, text);
     }
 
-    /// If an unreadable tag without a body is the end of the text, refuses it as cut off and returns true.
+    /// If the text ends with an unreadable tag that has no body, refuses the tag as cut off and returns true.
     pub(super) fn is_cut(&mut self, token: &Token) -> bool {
         let end = self.line_end(token.at);
         let (line, below) = (self.text[token.line..end].trim(), &self.text[end..]);
@@ -452,7 +452,7 @@ impl Parser<'_> {
         true
     }
 
-    /// Refuses the beginning of a command's name at the end of the text, as cut off.
+    /// If the text ends with the beginning of a command's name, refuses it as cut off and returns true.
     pub(super) fn cut_name(&mut self, begin: usize, end: usize) -> bool {
         let word = self.text[begin..end].trim().strip_prefix('[');
         let word = word.filter(|word| !word.is_empty() || !self.items.is_empty());
@@ -464,8 +464,8 @@ impl Parser<'_> {
     }
 }
 
-/// For each command, a pattern that finds its name in lower-case text, however it is written. Names of one word count
-/// only after a bracket.
+/// For each command, a pattern that finds its name, however written, in lower-case text. Names that consist of one word
+/// are found only after a bracket.
 static TAGS: LazyLock<HashMap<Kind, Regex>> = LazyLock::new(|| {
     let pattern = |name: &str| {
         let joint = r"[\s\\_*`-]*";
@@ -485,13 +485,13 @@ pub(super) fn may_have_tag(text: &str, command: &TagCommand) -> bool {
     TAGS.get(&command.kind).is_none_or(|tag| tag.is_match(&folded))
 }
 
-/// The tags of a command in a region that begins at the start of a line. Each is alone on its line.
+/// The tags of a command in a region, which must begin at the start of a line. Each tag is alone on its line.
 fn tags_of(text: &str, token: &Token, region: Range<usize>) -> impl Iterator<Item = Token> {
     let command = token.command;
     lexer::tokens(text, region).filter(move |found| found.command == command && found.alone)
 }
 
-/// Whether a fence is open at the end of a body, so that a fence after the closing tag may belong to it.
+/// Whether a fence is open at the end of a body. If so, a fence after the closing tag may belong to the body.
 fn is_in_a_fence(body: &str) -> bool {
     let mut open: Option<&str> = None;
     for line in body.lines() {
@@ -504,10 +504,10 @@ fn is_in_a_fence(body: &str) -> bool {
     open.is_some()
 }
 
-/// Finds a closing tag with this name and end word in a body, at the start of a line or directly after text, with
-/// only an opening tag after it. Tags in code spans do not count, since they are part of a sentence.
+/// Finds a closing tag with this name and end word inside a body, at the start of a line or directly after text, with
+/// only an opening tag after it. Tags in code spans do not count, because they are part of a sentence.
 fn closing_before_opening(body: &str, command: &TagCommand, word: Option<&str>) -> Option<usize> {
-    // Each attempt may read the rest of the line.
+    // The most attempts per line, because each may read the rest of the line.
     const MOST: usize = 16;
     let slash = command.closing?.strip_suffix(']')?;
     let (mut from, mut line, mut on_line) = (0, 0..0, 0);
@@ -540,13 +540,13 @@ fn closing_before_opening(body: &str, command: &TagCommand, word: Option<&str>) 
     None
 }
 
-/// Whether a code span begins directly before a tag and ends with its line.
+/// Whether a code span begins directly before a tag and ends at the end of the line.
 fn is_in_code(before: &str, rest: &str) -> bool {
     let is_open = || memchr_iter(b'`', before.as_bytes()).count() % 2 == 1;
     before.ends_with('`') && !before.ends_with("``") && rest.trim_end().ends_with('`') && is_open()
 }
 
-/// The text after a closing tag with this end word; `rest` begins after the tag's name.
+/// The text after a closing tag with this end word. `rest` begins after the tag's name.
 fn after_closing_tag<'a>(rest: &'a str, word: Option<&str>) -> Option<&'a str> {
     match word {
         None => rest.strip_prefix(']'),
@@ -565,7 +565,7 @@ pub(super) fn closing_tag(command: &TagCommand, word: Option<&str>) -> String {
     }
 }
 
-/// How to end a block.
+/// Advice on how to end a block.
 pub(super) fn advise_closing(command: &TagCommand) -> String {
     let (name, closing) = (command.name, command.closing.unwrap_or_default());
     let path = match command.kind {
@@ -640,14 +640,14 @@ mod tests {
         const CLOSE: &str = "[/CREATE_FILE end=\"T\"]\n";
         const DELETE: &str = "[DELETE_FILE path=\"b\"]\n";
         let curly = CLOSE.replace('"', "”");
-        // How many blocks are in order, and whether the last of all is refused with what follows.
+        // The number of valid blocks, and whether the last block is refused together with everything after it.
         for (text, in_order, ends) in [
             (format!("{OPEN}{CLOSE}{OPEN}{CLOSE}{DELETE}"), 3, false),
             (format!("{OPEN}{curly}{OPEN}{curly}{DELETE}"), 3, false),
             (format!("{OPEN}{CLOSE}{OPEN}{CLOSE}{CLOSE}{DELETE}"), 0, true),
             (format!("{OPEN}{curly}{curly}{DELETE}"), 0, true),
             (format!("{OPEN}{CLOSE}{DELETE}{CLOSE}{OPEN}{CLOSE}"), 0, true),
-            // What looks like a closing tag in a path is none.
+            // Text in a path that looks like a closing tag is not one.
             (
                 format!("{OPEN}{CLOSE}[CREATE_FILE path=\"b[/c\" end=\"T\"]\n{CLOSE}{DELETE}"),
                 3,

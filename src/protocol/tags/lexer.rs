@@ -1,5 +1,5 @@
-//! Turns a line into a token: the tag on it and its decoration. The parser decides where a line begins, since a
-//! tag may also follow the end of reasoning on the same line.
+//! Turns a line into a token: the tag on the line, and its decoration. The parser decides where a line begins, because
+//! a tag may also follow the end of reasoning on the same line.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::attributes;
 use super::catalogue::{COMMANDS, TagCommand, find_command};
 use crate::protocol::Kind;
 
-/// The repairs that were needed to read a tag, as a set. No repair changes the meaning of the tag.
+/// The set of repairs that were needed to read a tag. No repair changes the meaning of the tag.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Decoration(u16);
 
@@ -23,15 +23,15 @@ impl Decoration {
     pub(super) const QUOTED: Self = Self(1 << 4);
     pub(super) const ESCAPES: Self = Self(1 << 5);
     pub(super) const CASE: Self = Self(1 << 6);
-    /// Other quotes or spaces, entities, and what cannot be seen.
+    /// Unusual quotes or spaces, entities, and invisible characters.
     pub(super) const SIGNS: Self = Self(1 << 7);
     pub(super) const GLUED: Self = Self(1 << 8);
-    /// Struck out: the model took the tag back.
+    /// Struck-out text: the model took the tag back.
     pub(super) const STRUCK: Self = Self(1 << 9);
     pub(super) const FENCE: Self = Self(1 << 10);
-    /// Marks of list items and headings.
+    /// The signs of list items and headings.
     pub(super) const ITEM: Self = Self(Self::HEADING.0 | Self::BULLET.0 | Self::NUMBER.0);
-    /// Decoration that encloses a tag and so also follows it.
+    /// Decoration that encloses a tag, so it also follows the tag.
     const ENCLOSING: Self = Self(Self::EMPHASIS.0 | Self::STRUCK.0 | Self::FENCE.0);
     const OF_LINE: Self = Self(Self::ITEM.0 | Self::EMPHASIS.0 | Self::QUOTED.0 | Self::STRUCK.0);
 
@@ -53,7 +53,7 @@ impl Decoration {
     }
 }
 
-/// What a line is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Open,
@@ -61,13 +61,13 @@ pub(super) enum TokenKind {
     Close {
         by_word: bool,
     },
-    /// A line that looks like a tag but is not one. With `if_closed`, it counts only if a closing tag of its
-    /// name follows.
+    /// A line that looks like a tag but is not one. With `if_closed`, it counts only if a closing tag with its name
+    /// follows.
     Lookalike {
         closes: bool,
         if_closed: bool,
     },
-    /// A result as an outbox shows it.
+    /// The result of an operation in the form that outboxes use.
     Result,
 }
 
@@ -75,13 +75,13 @@ pub(super) enum TokenKind {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
-    /// The command that it names; None for an unknown name.
+    /// The command that the tag names; None for an unknown name.
     pub(super) command: Option<&'static TagCommand>,
     /// The byte offsets of the line, of the tag, and of the end of the tag's name.
     pub(super) line: usize,
     pub(super) at: usize,
     pub(super) name_end: usize,
-    /// The number of `>` before it.
+    /// The number of `>` before the tag.
     pub(super) quote: u8,
     pub(super) decoration: Decoration,
     /// Whether the line contains only the tag and its decoration.
@@ -104,7 +104,7 @@ impl Token {
     }
 
     pub(super) fn command(&self) -> &'static TagCommand {
-        // Only a lookalike has none, and whoever reports it looks up its name.
+        // Only a lookalike has no command, and the code that reports it looks up its name.
         self.command.unwrap_or(&COMMANDS[0])
     }
 
@@ -120,7 +120,7 @@ impl Token {
         self.decoration.is_none()
     }
 
-    /// Whether it is the tag of an unquoted command.
+    /// Whether this is the opening tag of a command that is not quoted.
     pub(super) fn is_unquoted_command(&self) -> bool {
         self.kind == TokenKind::Open
             && self.alone
@@ -128,7 +128,7 @@ impl Token {
             && self.command().kind != Kind::Reply
     }
 
-    /// Whether skipping it may lose work. A skipped summary or message loses none.
+    /// Whether skipping this tag may lose work. Skipping a summary or message does not.
     pub(super) fn may_be_missed(&self) -> bool {
         self.command.is_none() || !matches!(self.command().kind, Kind::Done | Kind::Message)
     }
@@ -154,7 +154,7 @@ pub(super) fn line_end(text: &str, at: usize) -> usize {
     memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |n| at + n)
 }
 
-/// The tokens of the lines in a range, which begins at the start of a line.
+/// The tokens of the lines in a range, which must begin at the start of a line.
 pub(super) fn tokens(text: &str, range: Range<usize>) -> impl Iterator<Item = Token> {
     let mut next = range.start;
     std::iter::from_fn(move || {
@@ -200,7 +200,7 @@ pub(super) fn lex(text: &str, line: usize, end: usize) -> Option<Token> {
     let behind = &inside[name.length..];
     let mut tail = without_suffix(behind, token.decoration);
     if name.closes {
-        // The last line of a body, glued to the closing tag.
+        // This is the last line of a body with the closing tag attached to it.
         if token.decoration.has(Decoration::FENCE) {
             return None;
         }
@@ -218,7 +218,7 @@ pub(super) fn lex(text: &str, line: usize, end: usize) -> Option<Token> {
     Some(token)
 }
 
-/// The kind of a closing tag, by the text after its name.
+/// The kind of a closing tag, based on the text after its name.
 fn closing(token: &mut Token, tail: &str) -> Option<TokenKind> {
     let blank = |c: char| c.is_whitespace() || is_zero_width(c) || c == '\\';
     if let Some(inner) = tail.strip_suffix(']').filter(|inner| inner.chars().all(blank)) {
@@ -234,7 +234,7 @@ fn closing(token: &mut Token, tail: &str) -> Option<TokenKind> {
     is_one.then_some(TokenKind::Close { by_word: true })
 }
 
-/// The decoration at the start of a line; None if it is longer than that of any list or quotation.
+/// The decoration at the start of a line. None if it is longer than that of any usual list or quotation.
 pub(super) fn leading_decoration(line: &str) -> Option<LeadingDecoration> {
     const LONGEST: usize = 64;
     let (mut quote, mut decoration) = (0u8, Decoration::default());
@@ -265,7 +265,7 @@ pub(super) fn leading_decoration(line: &str) -> Option<LeadingDecoration> {
                 (Decoration::QUOTED, 1)
             }
             '#' if run <= 6 && ends => (Decoration::HEADING, run),
-            // Directly before the tag it is emphasis: `*[DONE]*`.
+            // Directly before the tag, it is emphasis: `*[DONE]*`.
             '*' if run == 1 && after.is_some_and(char::is_whitespace) => (Decoration::BULLET, run),
             '-' | '+' | '•' | '‣' | '◦' | '▪' | '●' | '–' if run == c.len_utf8() && ends => {
                 (Decoration::BULLET, run)
@@ -300,11 +300,11 @@ pub(super) fn leading_decoration(line: &str) -> Option<LeadingDecoration> {
 pub(super) struct TagName {
     pub(super) command: &'static TagCommand,
     pub(super) closes: bool,
-    /// Whether it only resembles the command's name.
+    /// Whether the name is only similar to the command's name.
     misspelt: bool,
-    /// Whether it is in capitals.
+    /// Whether the name is in capitals.
     upper: bool,
-    /// Its length in bytes, from after the bracket.
+    /// The length in bytes from the bracket to the end of the name.
     length: usize,
     decoration: Decoration,
 }
@@ -312,8 +312,8 @@ pub(super) struct TagName {
 /// The longest name that is read, in characters.
 const LONGEST: usize = 40;
 
-/// Reads the command name after a bracket: with its slash, in any case, with escapes or invisible characters in it,
-/// or with its words joined in another way.
+/// Reads the command name after a bracket. It may have a slash, be in upper or lower case, contain escapes or invisible
+/// characters, or have its words joined in another way.
 pub(super) fn read_name(inside: &str) -> Option<TagName> {
     let (closes, word) = without_slash(inside);
     let is_end = |rest: &str| rest.chars().next().is_none_or(ends_name);
@@ -325,7 +325,7 @@ pub(super) fn read_name(inside: &str) -> Option<TagName> {
     }
     let (mut closes, mut upper, mut decoration) = (false, true, Decoration::default());
     let (mut word, mut first_ended, mut is_folded) = (String::new(), false, false);
-    // The end of the line ends a name.
+    // A name also ends at the end of the line.
     let signs = inside.char_indices().chain([(inside.len(), '\n')]);
     for (length, given) in signs.take(LONGEST) {
         let c = fold_wide(given);
@@ -369,7 +369,7 @@ pub(super) fn read_name(inside: &str) -> Option<TagName> {
 /// Maps full-width letters and dashes to the ASCII characters of names.
 pub(super) fn fold_wide(c: char) -> char {
     match c {
-        // Full-width forms.
+        // Full-width forms of letters and `_`.
         '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' | '\u{ff3f}' => {
             char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c)
         }
@@ -378,7 +378,7 @@ pub(super) fn fold_wide(c: char) -> char {
     }
 }
 
-/// Whether two words have the same letters.
+/// Whether two words have the same letters in the same order.
 fn has_same_letters(name: &str, word: &str) -> bool {
     fn letters(text: &str) -> impl Iterator<Item = u8> {
         text.bytes().filter(u8::is_ascii_alphabetic)
@@ -408,7 +408,7 @@ fn misspelt(token: Token, inside: &str, near: &TagName) -> Option<Token> {
     is_meant.then_some(Token { kind, command: Some(near.command), name_end, ..token })
 }
 
-/// The token of a tag with an alias of a command, or with any other name in capitals or with `_`.
+/// The token of a tag with an alias of a command, or with any other name that is in capitals or contains `_`.
 fn other_name(token: Token, inside: &str) -> Option<Token> {
     let (closes, word) = without_slash(inside);
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -425,7 +425,7 @@ fn other_name(token: Token, inside: &str) -> Option<Token> {
         Some(Token { kind, command, name_end, ..token })
     };
     if !tail.starts_with(ends_name) {
-        // `[READ_FILE: a.py]`
+        // For example `[READ_FILE: a.py]`.
         let is_one = tail.starts_with([':', '=', ',', '(', '"', '\'']) && tail.ends_with(']');
         let command = find_command(|known| known == name && known.contains('_'))?;
         return found(Some(command), false).filter(|_| is_one);
@@ -435,7 +435,7 @@ fn other_name(token: Token, inside: &str) -> Option<Token> {
         return found(command, false).filter(|_| tail == "]");
     }
     let (has_attribute, ends_itself) = (has_attribute(tail), ends_itself(tail, name));
-    // The name of a shell is a label of a code block unless it is alone.
+    // Unless it is alone in its tag, the name of a shell is the label of a code block.
     let is_meant = if alias.is_some_and(|alias| alias.is_bare) {
         tail == "]" || tail.contains("command=") || ends_itself
     } else {
@@ -450,7 +450,7 @@ fn other_name(token: Token, inside: &str) -> Option<Token> {
     found(None, if_closed).filter(|_| is_whole && !is_label)
 }
 
-/// Whether the text after a tag's name ends with the closing tag of that name or of its command.
+/// Whether the text after a tag's name ends with a closing tag for that name, or for the command that it stands for.
 fn ends_itself(tail: &str, name: &str) -> bool {
     let inner = tail.strip_suffix(']').and_then(|tail| tail.rsplit_once("[/"));
     let called = |word: &str| find_command(|known| known == word).or_else(|| synonym(word));
@@ -459,7 +459,7 @@ fn ends_itself(tail: &str, name: &str) -> bool {
     })
 }
 
-/// Whether a tag has an attribute with a value in quotes.
+/// Whether a tag has an attribute with a quoted value.
 fn has_attribute(tag: &str) -> bool {
     let quotes = ['"', '\'', '“', '”', '‘'];
     tag.match_indices('=').any(|(at, _)| {
@@ -482,7 +482,7 @@ fn in_other_brackets(token: Token, rest: &str) -> Option<Token> {
     let tail = word[length..].trim_end();
     let mut if_closed = false;
     let is_one = if open == 0 || rest.starts_with(['(', '{']) {
-        // It must have a whole line, not the rest of one after the end of reasoning.
+        // Such a tag must have a whole line, not only the rest of a line after the end of reasoning.
         let inner = tail.trim_end_matches([')', '}']).trim();
         let is_bare = inner.is_empty() && (closes || command.kind == Kind::Run);
         if_closed = is_bare && !closes;
@@ -501,12 +501,12 @@ fn in_other_brackets(token: Token, rest: &str) -> Option<Token> {
     is_one.then_some(Token { kind, command: Some(command), name_end, ..token })
 }
 
-/// Another word for a command, or a label that stands for none.
+/// Another name for a command, or a label that stands for no command.
 struct Alias {
     command: Option<&'static TagCommand>,
-    /// Whether it takes a body if its command does.
+    /// Whether the alias has a body if its command does.
     has_same_body: bool,
-    /// Whether it counts with nothing else in its tag.
+    /// Whether the alias counts even if it is alone in its tag.
     is_bare: bool,
 }
 
@@ -525,12 +525,12 @@ static ALIASES: LazyLock<HashMap<String, Alias>> = LazyLock::new(|| {
     aliases
 });
 
-/// The command that a name is an alias of.
+/// The command for which a name is an alias.
 fn synonym(name: &str) -> Option<&'static TagCommand> {
     ALIASES.get(name).filter(|alias| alias.has_same_body)?.command
 }
 
-/// The command that an unknown name probably stands for, by alias or similarity.
+/// The command that an unknown name probably means, because it is an alias or similar.
 pub(super) fn intended_command(name: &str) -> Option<&'static TagCommand> {
     let name = name.to_ascii_uppercase();
     let nearest = || {
@@ -540,7 +540,7 @@ pub(super) fn intended_command(name: &str) -> Option<&'static TagCommand> {
     ALIASES.get(&name).and_then(|alias| alias.command).or_else(nearest)
 }
 
-/// The end of a tag, counted from the end of its name: after the first `]` outside quotes.
+/// The end of a tag, counted from the end of its name. A tag ends after the first `]` outside quotes.
 pub(super) fn end_of_tag(tail: &str) -> Option<usize> {
     unquoted(tail).find(|(_, byte)| *byte == b']').map(|(at, _)| at + 1)
 }
@@ -560,12 +560,12 @@ fn is_single_tag(tail: &str) -> bool {
         Some(end) if end < tail.len() => false,
         Some(_) if !tail.contains("[/") => true,
         Some(_) => !unquoted(tail).any(|(at, byte)| byte == b'/' && tail[..at].ends_with('[')),
-        // With an unpaired quote, it is unclear what is quoted.
+        // If a quote is not paired, it is unclear which text is quoted.
         None => tail.ends_with(']') && !tail.contains("[/"),
     }
 }
 
-/// The rest of a tag's line without the blanks and the decoration at its end.
+/// The rest of a tag's line without the white space and decoration at its end.
 pub(super) fn without_suffix(rest: &str, decoration: Decoration) -> &str {
     let is_enclosed = decoration.has(Decoration::ENCLOSING);
     rest.trim_end_matches(|c: char| {
@@ -573,8 +573,8 @@ pub(super) fn without_suffix(rest: &str, decoration: Decoration) -> &str {
     })
 }
 
-/// The text after a tag on its line, without the end of its decoration: directly after the tag, or at the end of a
-/// line that ends with a tag. Elsewhere such signs belong to the text.
+/// The text after a tag on its line, without the decoration that closes directly after the tag or at the end of a line
+/// that ends with a tag. In other places such signs belong to the text.
 pub(super) fn without_decoration(after: &str, decoration: Decoration) -> &str {
     let inner = without_suffix(after, decoration);
     if inner.is_empty() || inner.ends_with(']') {
@@ -586,7 +586,7 @@ pub(super) fn without_decoration(after: &str, decoration: Decoration) -> &str {
     if closes { inner.trim() } else { after.trim() }
 }
 
-/// The text before a fence at the end of a line: three or more of the same sign.
+/// The text before a fence at the end of a line. A fence is three or more equal signs.
 pub(super) fn without_fence(tail: &str) -> Option<&str> {
     let sign = tail.chars().next_back().filter(|c| matches!(c, '`' | '~'))?;
     let before = tail.trim_end_matches(sign);

@@ -1,4 +1,4 @@
-//! A list of lints: each warns about something odd in a body, which is kept. On an ordinary body, a lint reads the
+//! Lints that warn about something unusual in a body. The body is kept. In an ordinary body, a lint reads only the
 //! first lines or searches for a few bytes. The words of chat pages are in `data/page.toml`.
 
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ type Lint = (WarningKind, fn(&Body) -> Option<String>);
 const OF_ALL: [Lint; 2] =
     [(WarningKind::OwnClosingInBody, own_closing_tag), (WarningKind::CitationMark, citation)];
 
-/// Lints for bodies that are written to a file or executed.
+/// Lints for bodies that are written to a file or run as a command.
 const OF_CODE: [Lint; 3] = [
     (WarningKind::StrangeCharacters, strange_characters),
     (WarningKind::PageFurniture, page_furniture),
@@ -71,8 +71,8 @@ impl Body {
     }
 }
 
-/// The part of the text after an opening tag that begins the body, and a warning. Punctuation or a sign of the chat
-/// page is not part of a body whose lines are below.
+/// Returns the text after an opening tag if it is the beginning of the body, and a warning. If the body has more lines
+/// below, punctuation or a sign of the chat page after the tag is not part of it.
 pub(super) fn behind_tag<'a>(
     kind: Kind,
     first: &'a str,
@@ -100,7 +100,7 @@ pub(super) fn behind_tag<'a>(
     (first, Some(Warning::new(WarningKind::BodyOnTagLine, text)))
 }
 
-/// Warns if each line of a body is indented as far as its tag, or as the list sign before the tag is wide.
+/// Warns if each line of a body is indented as far as its tag, or by the width of the list marker before the tag.
 pub(super) fn indented(body: &str, lead: &str, line: usize) -> Option<Warning> {
     let is_of_list = |c: char| c.is_ascii_digit() || " \t.)-+*•".contains(c);
     let is_item = !lead.trim().is_empty() && lead.chars().all(is_of_list);
@@ -127,7 +127,7 @@ pub fn is_button(word: &str) -> bool {
     PAGE.buttons.iter().any(|button| button.eq_ignore_ascii_case(word))
 }
 
-/// Finds a line that begins or ends with the block's own closing tag, with other text on it.
+/// Finds the block's own closing tag at the beginning or end of a line that contains other text, too.
 fn own_closing_tag(body: &Body) -> Option<String> {
     if body.has_end || !body.rarities.has_tag {
         return None;
@@ -139,7 +139,7 @@ fn own_closing_tag(body: &Body) -> Option<String> {
         let after = text[at + closing.len()..].trim_start_matches([' ', '\t', '\r']);
         before.is_empty() || before.ends_with('\n') || after.is_empty() || after.starts_with('\n')
     };
-    // Each may be next to many blanks, so only a few are checked.
+    // Check only a few, because each may be next to a long run of blanks.
     let mut found = memmem::find_iter(text.as_bytes(), closing).take(16);
     let at = found.find(is_at_edge)?;
     Some(format!(
@@ -149,17 +149,17 @@ fn own_closing_tag(body: &Body) -> Option<String> {
     ))
 }
 
-/// Finds a citation mark of a chat: `【5:0†source】`, `:contentReference[oaicite:0]`.
+/// Finds a citation mark inserted by a chat: `【5:0†source】`, `:contentReference[oaicite:0]`.
 fn citation(body: &Body) -> Option<String> {
     let found = body.rarities.has_marks.then(|| PAGE.citation.find(&body.text)).flatten()?;
     let (line, shown) = (body.line_number_at(found.start()), brief(found.as_str()));
     Some(format!("line {line} contains a citation mark of the chat ({shown}); it was kept"))
 }
 
-/// Finds characters that a chat window may have inserted, and carriage returns within a line. Curly quotes and
-/// no-break spaces in prose are the writer's own.
+/// Finds characters that a chat window may have inserted, and carriage returns within a line. Curly quotes and no-break
+/// spaces in prose count as the author's own.
 fn strange_characters(body: &Body) -> Option<String> {
-    /// The most characters that are named.
+    /// The most characters that are listed.
     const MOST: usize = 16;
     if !body.rarities.has_strange {
         return None;
@@ -179,42 +179,42 @@ fn strange_characters(body: &Body) -> Option<String> {
     ))
 }
 
-/// The strange characters of a text with their offsets, in no order.
+/// The unusual characters of a text with their offsets, in no particular order.
 pub(super) fn strange(text: &str) -> impl Iterator<Item = (usize, char)> {
     let bytes = text.as_bytes();
     let wide = if text.is_ascii() { &[] } else { bytes };
     let character = |at: usize| Some((at, text[at..].chars().next()?));
     let is_strange = |(at, c): &(usize, char)| match c {
-        // A carriage return counts only within a line.
+        // A carriage return counts only if it is within a line.
         '\r' => bytes.get(at + 1).is_some_and(|next| *next != b'\n'),
         c => {
             let before = PAGE.strange.partition_point(|(first, _)| first <= c);
             PAGE.strange[..before].last().is_some_and(|(_, last)| c <= last)
         }
     };
-    // The first bytes of all of them.
+    // These are all bytes with which such a character can begin.
     let starts = memchr3_iter(8, 11, 27, bytes).chain(memchr_iter(b'\r', bytes));
     let wide = memchr3_iter(0xc2, 0xe2, 0xef, wide).chain(memchr3_iter(0xe1, 0xe3, 0xf3, wide));
     starts.chain(wide).filter_map(character).filter(is_strange)
 }
 
-/// Finds a button or label of the chat page in the first lines, or a notice in the first lines or the last one.
+/// Finds a button or label of the chat page in the first lines, or a notice in the first lines or in the last line.
 fn page_furniture(body: &Body) -> Option<String> {
     let text = body.text.trim_end();
     let last = memrchr(b'\n', text.as_bytes()).map_or(0, |at| at + 1);
-    // A command may consist of the name of a language.
+    // A command may consist of only the name of a language.
     let may_be_label = !body.is_prose() && (body.kind != Kind::Run || last > 0);
     let is_label = |word: &str| {
         PAGE.languages.iter().any(|language| {
             let begin = word.get(..language.len());
-            // A button follows directly if the page has no line between them.
+            // On some pages a button follows the label directly, on the same line.
             begin.is_some_and(|begin| begin.eq_ignore_ascii_case(language))
                 && (is_button(&word[language.len()..])
                     || may_be_label && word.len() == language.len())
         })
     };
     let is_notice = |word: &str| PAGE.notices.iter().any(|known| known.eq_ignore_ascii_case(word));
-    // All labels begin with a letter, and none is longer.
+    // All labels begin with a letter and have at most this length.
     let is_short = |word: &str| {
         word.len() <= 32 && word.starts_with(|first: char| first.is_ascii_alphabetic())
     };
@@ -234,7 +234,7 @@ fn page_furniture(body: &Body) -> Option<String> {
     ))
 }
 
-/// Warns if every character that HTML escapes is written as an entity.
+/// Warns if all characters that HTML escapes are written as entities.
 fn entities(body: &Body) -> Option<String> {
     let text = body.text.as_str();
     let is_entity = |at: usize| PAGE.entities.iter().any(|known| text[at..].starts_with(known));

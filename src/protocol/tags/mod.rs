@@ -9,17 +9,17 @@
 //!          | "[/" NAME " end=" '"' value '"' "]"   where the opening has that end
 //! ```
 //!
-//! A body is the lines between its tags, each with its newline. What replies are like when they come
-//! out of a chat window is in `docs/replies.md`: tag lines are read however they are decorated, with a
-//! warning; a body is changed only by the few rules there, with a warning; whatever would have to be
-//! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
-//! known, it ends the reply: nothing after it is carried out.
+//! A body consists of the lines between its tags, each with its newline. `docs/replies.md` describes how replies look
+//! when they come out of a chat window. Decorated tag lines are still read, with a warning. A body is changed only by a
+//! few rules, with a warning. Anything that would have to be guessed is an error that quotes the line and shows the
+//! correct form. If the end of a block is unknown, the block ends the reply: nothing after it is carried out.
 //!
-//! `signs` finds where a tag may begin, `lexer` turns a line into a token, `attributes` reads what is in a tag, and `parser`
-//! makes blocks of the lines: `ends` finds where they end, `spans` skips what is in reasoning and in elements (`reasoning` knows their
-//! markers), `recovery` reports what is no block in order (`pasted` knows the outbox). `block` makes the step of a
-//! block: `body` checks its body, `paths` its paths, `pairs` reads that of an edit by search, and `lints` warns. Commands
-//! and their attributes are a table, `catalogue`. `print` writes what came of them. Words and patterns are in `data/`.
+//! `signs` finds the places where a tag may begin, `lexer` turns a line into a token, and `attributes` reads the
+//! content of a tag. `parser` makes blocks of the lines: `ends` finds their ends, `spans` skips reasoning and elements
+//! (whose markers are in `reasoning`), and `recovery` reports text that is not a proper block (`pasted` recognises the
+//! prompt). `block` turns a block into a step: `body` checks its body, `paths` its paths, `pairs` reads the body of an
+//! edit by search, and `lints` warns. The table of commands is in `catalogue`. `print` formats outcomes. `data/` has
+//! the patterns.
 
 mod attributes;
 mod block;
@@ -44,5 +44,5 @@ pub use parser::parse;
 pub(in crate::protocol) use parser::{Blocks, NO_COMMAND, blocks};
 pub use print::{EXCERPT_LINES, asked_at, excerpt, form_of_range, has_room, output, summary};
 
-/// What a model is told about this dialect: the PROTOCOL section of every outbox.
+/// The text that explains this dialect to a model: the PROTOCOL section of every outbox.
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/tags.md");

@@ -4,8 +4,8 @@
 //! pair = "<<<<<<< SEARCH" NL { line NL } "=======" NL { line NL } ">>>>>>> REPLACE" NL
 //! ```
 //!
-//! The three markers of a pair have the same number of signs, five to forty, so that a pair whose texts contain such
-//! lines can use more. Between pairs, only blank lines and fence lines are allowed.
+//! The three markers of a pair have the same number of signs, five to forty. So a pair whose texts contain such lines
+//! can use more signs. Between pairs, only blank lines and fence lines are allowed.
 
 use std::ops::RangeInclusive;
 
@@ -16,14 +16,14 @@ use crate::protocol::content_checks::fence::fence_of;
 use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{Mistake, Replacement, Warning, WarningKind};
 
-/// How to write the markers, for error messages.
+/// How to write the markers; for error messages.
 pub(super) const MARKERS: &str = "the markers of a pair are <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, in capitals, at the start of their line, with as many signs in each and nothing else on the line (if they arrive otherwise, send the block in a fence)";
 
-/// The number of signs in the protocol's markers, and the numbers that are accepted.
+/// The usual number of signs in a marker, and the numbers that are accepted.
 const USUAL: usize = 7;
 const SIGNS: RangeInclusive<usize> = 5..=40;
 
-/// A marker line: its sign and their number.
+/// A marker line: its sign, and the number of signs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct PairMarker(char, usize);
 
@@ -49,7 +49,7 @@ impl PairMarker {
         if word.is_empty() { signs } else { format!("{signs} {word}") }
     }
 
-    /// A warning if a marker line is not in its correct form.
+    /// A warning if the line of this marker is not in its correct form.
     fn repaired(self, line: &str, number: usize) -> Option<Warning> {
         let meant = Self(self.0, self.1.max(USUAL)).canonical();
         let text = || format!("line {number} `{}` was read as {meant}", brief(line.trim()));
@@ -77,13 +77,13 @@ pub(super) fn is_any_marker(line: &str) -> bool {
     PairMarker::read(line).is_some()
 }
 
-/// Whether a body contains the beginning of a pair.
+/// Whether a body contains a line that begins a pair.
 pub(super) fn are_in(body: &str) -> bool {
     let begins = |line: &str| matches!(PairMarker::read_visible(line), Some(PairMarker('<', _)));
     memmem::find(body.as_bytes(), b"<<<<<").is_some() && body.lines().any(begins)
 }
 
-/// Whether a body begins with a pair, apart from blank lines and a fence.
+/// Whether a body begins with a pair, ignoring blank lines and a fence.
 pub(super) fn are_first_in(body: &str) -> bool {
     body.lines().find(|line| !is_between(line)).is_some_and(are_in)
 }
@@ -93,7 +93,7 @@ fn is_between(line: &str) -> bool {
     line.trim().is_empty() || fence_of(line.trim_end()).is_some()
 }
 
-/// Reads the pairs of a body, each text as whole lines; `first` is the line of the reply on which the body begins.
+/// Reads the pairs of a body. Each text consists of whole lines. `first` is the number of the body's first line.
 pub(super) fn read(
     body: &str,
     first: usize,
@@ -154,8 +154,8 @@ pub(super) fn read(
     Ok(pairs)
 }
 
-/// Removes the indentation that a body in pairs shares with its tag. `tag` is the line of the opening tag, `first` the
-/// line of the reply on which the body begins.
+/// If the body in pairs is indented like its tag, removes this indentation. `tag` is the line of the opening tag, and
+/// `first` is the line of the reply on which the body begins.
 pub(super) fn dedent(body: &mut String, tag: &str, first: usize, warnings: &mut Vec<Warning>) {
     fn dedented(line: &str) -> &str {
         line.trim_start_matches([' ', '\t'])

@@ -1,8 +1,8 @@
 //! Parses a reply into steps. Never fails: every text gives a list of steps, in time linear in its length.
 //!
-//! The first pass reads the lines outside bodies and collects items in order. It drops earlier items again
-//! when it meets the end of reasoning that nothing opened, or a stray closing tag. If the end of a block is
-//! unknown, nothing after it becomes an item. The second pass turns each item into a step, which is final.
+//! The first pass reads the lines outside bodies and collects items in order. It drops earlier items when it finds an
+//! end of reasoning that nothing opened, or a stray closing tag. If the end of a block is unknown, nothing after the
+//! block becomes an item. The second pass turns each item into a step. Steps are final.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,24 +26,24 @@ use crate::protocol::{
     WarningKind, returns,
 };
 
-/// The error for a reply without a block.
+/// The error for a reply that contains no block.
 pub(in crate::protocol) const NO_COMMAND: &str = "The reply contains no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
 
-/// The most notes about text between blocks that one step gets. Further notes are only counted.
+/// The most notes about text between blocks that are attached to one step. Further notes are only counted.
 const NOTES: usize = 8;
 
 /// The blocks of a text.
 #[derive(Debug, Clone)]
 pub(in crate::protocol) struct Blocks {
-    /// The steps in order. `asked` contains a rejected path as it was sent.
+    /// The steps in order. If a path was rejected, `asked` contains the path as it was sent.
     pub(in crate::protocol) steps: Vec<Step>,
-    /// Whether the text ends within a block.
+    /// Whether the text ends inside a block.
     pub(in crate::protocol) unclosed: bool,
-    /// The byte ranges of bodies with their closing tags, of reasoning and of elements.
+    /// The byte ranges of bodies (with their closing tags), of reasoning, and of elements.
     pub(in crate::protocol) bodies: Vec<Range<usize>>,
-    /// Notes that no block could carry.
+    /// Notes that could not be attached to a step.
     pub(in crate::protocol) notes: Vec<Warning>,
-    /// The outbox that the reply says it answers.
+    /// The outbox that the reply claims to answer.
     pub(in crate::protocol) answers: Option<ReplyAddress>,
 }
 
@@ -67,7 +67,7 @@ pub fn parse(text: &str) -> Reply {
     Reply { steps, unclosed, dialect, answers }
 }
 
-/// Finds all blocks. Absolute paths in the workspace are accepted if its real path is given.
+/// Finds all blocks. If the real path of the workspace is given, absolute paths in the workspace are accepted.
 pub(in crate::protocol) fn blocks(text: &str, workspace: Option<&str>) -> Blocks {
     let lines = returns::with_line_feeds(text);
     let had_returns_only = matches!(lines, Cow::Owned(_));
@@ -88,21 +88,21 @@ pub(in crate::protocol) fn blocks(text: &str, workspace: Option<&str>) -> Blocks
     parser.emit()
 }
 
-/// Something that was read outside bodies.
+/// A block, a refusal or a note, found outside bodies.
 pub(super) struct ReplyItem<'a> {
-    /// Where its line begins.
+    /// The offset of the beginning of its line.
     pub(super) origin: usize,
-    /// The command of a block, also of a refused one.
+    /// The command of the block, even if the block is refused.
     pub(super) command: Option<&'static TagCommand>,
     pub(super) kind: ItemKind<'a>,
 }
 
 pub(super) enum ItemKind<'a> {
     Block(Box<RawBlock<'a>>),
-    /// A refusal.
+    /// A refused block.
     Step(Box<Step>),
     Note(Warning),
-    /// The number of further notes.
+    /// The number of notes beyond the limit.
     More(usize),
 }
 
@@ -119,7 +119,7 @@ impl ReplyItem<'_> {
         !matches!(self.kind, ItemKind::Note(_) | ItemKind::More(_))
     }
 
-    /// Whether it is a command, and not only the refusal of the thoughts before it.
+    /// Whether the item is a command, and not just the refusal of reasoning before it.
     pub(super) fn is_command(&self) -> bool {
         match &self.kind {
             ItemKind::Step(step) => match &step.asks {
@@ -131,7 +131,7 @@ impl ReplyItem<'_> {
         }
     }
 
-    /// Whether skipping it loses work. A skipped summary or message loses none.
+    /// Whether skipping the item loses work. Skipping a summary or message does not.
     pub(super) fn may_be_missed(&self) -> bool {
         let kind = self.command.map(|command| command.kind);
         self.is_step() && !matches!(kind, Some(Kind::Done | Kind::Message))
@@ -142,17 +142,17 @@ impl ReplyItem<'_> {
 pub(super) struct RawBlock<'a> {
     pub(super) token: Token,
     pub(super) tag: Result<OpeningTag<'a>, Problem>,
-    /// The repairs that its tag needed.
+    /// The repairs that the tag needed.
     decoration: Decoration,
-    /// What follows the tag on its line.
+    /// The text after the tag on its line.
     after: &'a str,
-    /// The body, if it ends on the line of the tag.
+    /// The body, if it is on the same line as the tag.
     inline: Option<&'a str>,
-    /// The word that its closing tag repeats.
+    /// The end word, which the closing tag must repeat.
     pub(super) word: Option<String>,
-    /// The end of a body that begins on the next line.
+    /// The end of the body, if the body begins on the next line.
     end: Option<BlockEnd>,
-    /// An end of reasoning in the body that nothing in the body opened.
+    /// An end marker of reasoning in the body, if nothing in the body opened that reasoning.
     stray: Option<Range<usize>>,
 }
 
@@ -161,19 +161,19 @@ pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     /// The real path of the workspace, if known.
     workspace: Option<&'a str>,
-    /// Where reading continues: at the start of a line, or right after the end of reasoning.
+    /// The offset at which reading continues: the start of a line, or just after the end of reasoning.
     pub(super) at: usize,
     /// The bounds of the current line.
     pub(super) begin: usize,
     pub(super) end: usize,
-    /// The markers of the current line, once they were read.
+    /// The markers of the current line, once they have been read.
     pub(super) line: Option<MarkedLine<'a>>,
-    /// The last end of reasoning that was found in a draft.
+    /// The position of the last stray end of reasoning that was found in a draft.
     pub(super) last_stray_end: usize,
     tags_on_line: u8,
-    /// The offset after an end marker that nothing opened, and the kind of that marker.
+    /// The offset after an end marker that nothing opened, and that marker's kind.
     pub(super) after_unopened_end: Option<(usize, MarkerKind)>,
-    /// Up to this offset, only the markers of reasoning count.
+    /// Up to this offset, only markers of reasoning are read.
     markers_only_to: usize,
     /// The end of the last block that was never closed.
     pub(super) unclosed_block_to: usize,
@@ -182,23 +182,23 @@ pub(super) struct Parser<'a> {
     pub(super) items: Vec<ReplyItem<'a>>,
     /// The commands of all items so far.
     pub(super) seen_kinds: BTreeSet<Kind>,
-    /// The open spans, and for each key the offset of its last closing marker in the text.
+    /// The open spans, and the offset of the last closing marker in the text for each key.
     pub(super) spans: Vec<OpenSpan>,
     pub(super) last_ends: Option<HashMap<String, usize>>,
-    /// Bodies and closed spans, in order and without overlap.
+    /// Bodies and closed spans, in order and not overlapping.
     bodies: Vec<Range<usize>>,
-    /// By command, and whether decorated tags count: where the last search began, and the tag that it found.
+    /// By command and whether only plain tags count: where the last search began, and the tag that it found.
     pub(super) next_tag_cache: BTreeMap<(Kind, bool), (usize, Option<Token>)>,
     pub(super) index: Option<TagIndex>,
-    /// The last offset whose line number was asked for, and that number.
+    /// The last offset whose line number was requested, and that line number.
     last_line_number: (usize, usize),
-    /// Whether a span contains the end of other reasoning, or of a block.
+    /// Whether a span contains the end of other reasoning or of a block.
     pub(super) has_other_end: bool,
     pub(super) unclosed: bool,
     pub(super) answers: Option<ReplyAddress>,
-    /// Whether a possible command was reported instead of executed, which holds `[DONE if="ok"]`.
+    /// Whether a possible command was reported, not executed. Then `[DONE if="ok"]` does not end the session.
     pub(super) missed_command: bool,
-    /// Whether an operations message may be outside bodies and spans.
+    /// Whether there may be an operations message outside bodies and spans.
     pub(super) has_message: bool,
     /// Whether the reply contains a command that is not quoted.
     has_unquoted: bool,
@@ -219,7 +219,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The number of the line that contains an offset, from 1.
+    /// The number (from 1) of the line that contains an offset.
     pub(super) fn line_number_at(&mut self, at: usize) -> usize {
         let (from, line) = self.last_line_number;
         let lines = |range: Range<usize>| memchr_iter(b'\n', &self.text.as_bytes()[range]).count();
@@ -239,7 +239,7 @@ impl<'a> Parser<'a> {
         lexer::line_end(self.text, at)
     }
 
-    /// The end of that line, after its newline.
+    /// The end of the line that contains an offset, after its newline.
     pub(super) fn next_line(&self, at: usize) -> usize {
         (self.line_end(at) + 1).min(self.text.len())
     }
@@ -281,20 +281,20 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips the body of a block that is refused. The markers of reasoning in it still count, since it may
-    /// not have been a body.
+    /// Skips the body of a block that is refused. Markers of reasoning in this text are still read, because it may not
+    /// have been a body.
     pub(super) fn skip(&mut self, range: Range<usize>) {
         self.add_body(range.clone());
         self.markers_only_to = self.markers_only_to.max(range.end);
         self.at = range.start;
     }
 
-    /// Whether only the markers of reasoning count on the current line.
+    /// Whether only markers of reasoning are read on the current line.
     pub(super) fn only_markers_count(&self) -> bool {
         self.is_over || self.begin < self.markers_only_to
     }
 
-    /// Reports a line that looks like a tag and was read as prose.
+    /// Reports a line that looks like a tag but was read as prose.
     pub(super) fn report_lookalike(&mut self, token: &Token, why: &str) {
         let note = self.lookalike_warning(token, why);
         self.note(token.line, note);
@@ -307,21 +307,21 @@ impl<'a> Parser<'a> {
         Warning::new(WarningKind::LooksLikeTag, text)
     }
 
-    /// Limits how often one line is lexed, since each attempt may read the rest of it.
+    /// Limits how often one line is lexed, because each attempt may read the rest of the line.
     pub(super) fn may_lex_again(&mut self) -> bool {
         const MOST: u8 = 8;
         self.tags_on_line = self.tags_on_line.saturating_add(1);
         self.tags_on_line <= MOST
     }
 
-    /// Reads a line, or the rest of a line after the end of reasoning.
+    /// Reads a line, or the rest of a line after an end of reasoning.
     fn read_line(&mut self) {
         let at = self.at;
         if at == 0 || self.text.as_bytes()[at - 1] == b'\n' {
             (self.begin, self.tags_on_line) = (at, 0);
         }
         let is_whole = at == self.begin;
-        // The rest of a line has the same end.
+        // The rest of a line ends where the line ends.
         self.end = if is_whole || at > self.end { self.line_end(at) } else { self.end };
         let end = self.end;
         let only_markers_count = self.only_markers_count();
@@ -330,7 +330,7 @@ impl<'a> Parser<'a> {
         self.has_unquoted |= token.is_some_and(|token| token.is_unquoted_command());
         let takes_line = |token: Token| token.command.is_some() || token.kind == TokenKind::Result;
         let is_tag = token.is_some_and(takes_line) && self.spans.is_empty() && !only_markers_count;
-        // A line that is a tag has no markers.
+        // A line with a tag has no markers.
         if !is_tag && self.markers(at) || only_markers_count {
             return;
         }
@@ -338,7 +338,7 @@ impl<'a> Parser<'a> {
             Some(token) if !self.spans.is_empty() => self.count_tag(&token),
             Some(token) => {
                 if !self.handle_token(&token) {
-                    // It was prose.
+                    // The line was prose after all.
                     self.markers(token.name_end);
                 }
             }
@@ -359,7 +359,7 @@ impl<'a> Parser<'a> {
         true
     }
 
-    /// Reads the opening tag of a block, and finds where the block ends.
+    /// Reads the opening tag of a block, and finds the end of the block. Returns false if the line is prose.
     fn open_block(&mut self, token: &Token) -> bool {
         let end = self.end;
         if self.is_doubtful(token) {
@@ -397,7 +397,7 @@ impl<'a> Parser<'a> {
         } else if found.inline.is_none() {
             let Some(end) = self.end_of_body(&found, body_at) else { return true };
             if found.tag.is_err() {
-                // The block is refused, so its body is skipped.
+                // The block is refused, so skip its body.
                 self.skip(body_at..end.closing.end);
             } else {
                 // Text after the tag belongs to the body, too.
@@ -421,8 +421,8 @@ impl<'a> Parser<'a> {
         true
     }
 
-    /// Whether a tag directly follows an end marker that nothing opened. It is a command only if it is plain and
-    /// the marker ends reasoning.
+    /// Whether a tag directly follows an end marker that nothing opened. Such a tag is a command only if it is plain
+    /// and the marker ends reasoning.
     fn is_doubtful(&self, token: &Token) -> bool {
         self.after_unopened_end.is_some_and(|(from, sort)| {
             from == token.line && !(token.is_plain() && sort == MarkerKind::Reasoning)
@@ -448,18 +448,18 @@ impl<'a> Parser<'a> {
         }
         let word = command.closing.and_then(|_| match &tag {
             Ok(tag) => command.value(&tag.values, "end").map(str::to_owned),
-            // Commands in the body of an unreadable tag do not count either.
+            // An unreadable tag may have an end word, too. Commands in its body must not count.
             Err(_) => attributes::end_word(rest),
         });
         let inline = command.closing.filter(|_| word.is_none()).and_then(|closing| match &tag {
             Ok(_) => inline_body(after, closing, token),
-            // It is unknown where such a body begins.
+            // It is unknown where the body of an unreadable tag begins.
             Err(_) => (token.is_plain() && rest.trim_end().ends_with(closing)).then_some(""),
         });
         RawBlock { token: *token, tag, decoration, after, inline, word, end: None, stray: None }
     }
 
-    /// Whether a decorated tag is prose after all: words in brackets, a link, a label.
+    /// Whether a decorated tag is really prose: words in brackets, a link, or a label.
     fn is_prose(&mut self, found: &RawBlock<'_>) -> bool {
         let (token, after) = (&found.token, found.after);
         let (command, rest) = (token.command(), &self.text[token.name_end..self.end]);
@@ -476,7 +476,7 @@ impl<'a> Parser<'a> {
         let names_a_path = lower.match_indices("path").any(|(at, key)| {
             lower[at + key.len()..].trim_start().trim_start_matches('\\').starts_with('=')
         });
-        // The lines below may be its body, so they must not be executed as commands.
+        // The lines below may be the block's body, and must not be executed as commands.
         if names_a_path || found.inline.is_some() && found.tag.is_ok() {
             return false;
         }
@@ -487,7 +487,7 @@ impl<'a> Parser<'a> {
         if !is_whole || !after.is_empty() {
             return !is_whole || after.starts_with(['(', ':', '[']) || !is_closed();
         }
-        // It may be an item in a list of finished tasks.
+        // This may be an item in a list of finished tasks.
         let is_item =
             token.decoration.has(Decoration::CASE) && token.decoration.has(Decoration::ITEM);
         closing == "[/DONE]" && is_item && found.tag.is_ok() && !is_closed()
@@ -516,7 +516,7 @@ impl<'a> Parser<'a> {
                     let step = self.step_of(*found);
                     let is_refused = matches!(step.asks, StepContent::Invalid(_));
                     let has_steps = !steps.is_empty();
-                    // A refused block has no body, so this end of reasoning counts after all.
+                    // A refused block has no body, so the end of reasoning counts after all.
                     let lost = stray
                         .filter(|_| is_refused)
                         .map(|stray| self.refuse_before_stray_end(stray));
@@ -555,7 +555,7 @@ impl<'a> Parser<'a> {
         Blocks { steps, unclosed, bodies: self.bodies, notes, answers }
     }
 
-    /// Refuses everything before an end of reasoning in the body of a refused block.
+    /// Refuses everything before an end of reasoning that is in the body of a refused block.
     fn refuse_before_stray_end(&mut self, stray: Range<usize>) -> Step {
         self.missed_command = true;
         self.add_body(0..stray.end);
@@ -566,8 +566,8 @@ impl<'a> Parser<'a> {
         Step::refused(line, Mistake::ThoughtsUnopened, text)
     }
 
-    /// Whether a tag that deletes or moves may only be mentioned: as a list item in a code span, which is also how
-    /// finished work is listed, or in a quotation while other commands are not quoted.
+    /// Whether a tag that deletes or moves is possibly only mentioned: in a code span in a list item, which is also a
+    /// usual form for listing finished work, or in a quotation while other commands are not quoted.
     fn is_mentioned(&self, token: &Token) -> bool {
         let is_listed = || {
             let is_item = [Decoration::BULLET, Decoration::NUMBER];
@@ -599,7 +599,7 @@ impl<'a> Parser<'a> {
         let Some(closing) = command.closing else {
             if has_text_behind {
                 let shown = brief(after);
-                // It may be a sentence that begins with the tag.
+                // The line may be a sentence that begins with the tag.
                 if matches!(command.kind, Kind::Delete | Kind::Move) {
                     let text =
                         format!("`{shown}` is behind the tag, which is to be alone on its line,");
@@ -656,7 +656,7 @@ impl<'a> Parser<'a> {
             return malformed(&Problem::new(Mistake::PartlyQuoted, text));
         }
         let lines = unquoted.as_deref().unwrap_or(lines);
-        // If the tag line ends in CRLF, the whole reply does, and the line ends of the body are not the model's choice.
+        // If the tag line ends in CRLF, so does the whole reply, and the model did not choose the body's line ends.
         if line.ends_with('\r') {
             body.push_str(&lines.replace("\r\n", "\n"));
         } else {
@@ -674,13 +674,13 @@ impl<'a> Parser<'a> {
             warnings.extend(lints::indented(&body, lead, body_line));
         }
         rarities.has_tag |= !first.is_empty();
-        // A mark may follow a sign of a quotation or the tag, and not a line feed.
+        // A mark may follow the tag or a quotation sign instead of a line feed.
         rarities.has_marks |= token.quote > 0 || !first.is_empty();
         TagBlock { command, number, tag: line, values, body, body_line, rarities, warnings }
             .step_in(self.workspace)
     }
 
-    /// Refuses a block and everything after it.
+    /// Refuses a block. Nothing after it is carried out.
     pub(super) fn end_reply(&mut self, token: &Token, mistake: Mistake, text: String) {
         let number = self.line_number_at(token.line);
         let step = refused(token.command(), number, mistake, text);
@@ -695,7 +695,7 @@ impl<'a> Parser<'a> {
     ) {
         self.push(origin, command, ItemKind::Step(Box::new(Step { ends: true, ..step })));
         self.is_over = true;
-        // Reasoning that began before it may end inside it.
+        // Reasoning that began before this place may end after it.
         self.at = self.at.min(origin);
         self.begin = self.line_begin(self.at);
         self.end = self.line_end(self.at);
@@ -716,13 +716,13 @@ fn inline_body<'t>(after: &'t str, closing: &str, token: &Token) -> Option<&'t s
     name.eq_ignore_ascii_case(closing).then(|| body.strip_suffix('\\').unwrap_or(body))
 }
 
-/// The warning that a line was read as a certain tag.
+/// The warning that a line was read as this tag.
 fn repair_warning(number: usize, line: &str, tag: &str) -> Warning {
     let text = format!("line {number} `{}` was read as {tag}", brief(line.trim()));
     Warning::new(WarningKind::TagRepaired, text)
 }
 
-/// An opening tag as it should have been written.
+/// An opening tag in its correct form.
 fn canonical_tag(command: &TagCommand, values: &[Option<String>]) -> String {
     let mut tag = format!("[{}", command.name);
     for (attribute, value) in command.attributes.iter().zip(values) {
@@ -734,7 +734,7 @@ fn canonical_tag(command: &TagCommand, values: &[Option<String>]) -> String {
     tag + "]"
 }
 
-/// Why it is unclear which of the tags on the line counts, as a phrase; None if it is clear.
+/// A phrase that explains why it is unclear which of the tags on the line counts. None if it is clear.
 fn ambiguity(token: &Token, closing: &str, first: &str) -> Option<String> {
     let named = first.strip_prefix('[').and_then(lexer::read_name).map(|name| name.command);
     let lexed = || lexer::lex(first, 0, first.len()).and_then(|second| second.command);

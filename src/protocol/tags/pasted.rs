@@ -1,4 +1,4 @@
-//! Recognises the protocol prompt in a reply, whose examples are not commands.
+//! Recognises the protocol prompt in a reply. The examples in the prompt are not commands.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use memchr::memrchr;
 use super::PROMPT;
 use super::lexer::Token;
 
-/// A sentence of the prompt, the tag that it leads to, and the line below.
+/// A sentence of the prompt, the tag of the example after it, and the next line.
 type Example = [&'static str; 3];
 
 static EXAMPLES: LazyLock<Vec<Example>> = LazyLock::new(|| {
@@ -16,7 +16,7 @@ static EXAMPLES: LazyLock<Vec<Example>> = LazyLock::new(|| {
     lines.windows(3).filter(leads).map(|lines| [lines[0], lines[1], lines[2]]).collect()
 });
 
-/// The start of a prompt sentence directly above a plain tag, if its own example follows.
+/// The offset of a prompt sentence directly above a plain tag, if the sentence's own example follows.
 pub(super) fn prompt_sentence(text: &str, tag: &Token) -> Option<usize> {
     const LONGEST: usize = 200;
     let above = text[..tag.line].strip_suffix('\n').filter(|_| tag.is_plain())?;

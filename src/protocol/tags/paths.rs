@@ -1,5 +1,5 @@
-//! Reads the path in a tag, without decoration from a chat window or from habit. It is never a guess: if two paths
-//! are possible, the tag is refused.
+//! Reads the path in a tag, and removes decoration that a chat window or habit has added. The path is never a guess: if
+//! two paths are possible, the tag is refused.
 
 use std::sync::LazyLock;
 
@@ -12,9 +12,9 @@ use crate::protocol::content_checks::pattern;
 use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{Kind, Mistake, PathFault, RelPath, Warning, WarningKind};
 
-/// What is wrong with a block.
+/// The problem with a block.
 pub(super) enum TagError {
-    /// A path is not inside the workspace. `given` is the value as it was sent.
+    /// A path is outside the workspace. `given` is the value as it was sent.
     PathOutside {
         given: String,
         fault: PathFault,
@@ -41,7 +41,7 @@ struct PathTables {
 static TABLES: LazyLock<PathTables> =
     LazyLock::new(|| toml::from_str(include_str!("data/paths.toml")).expect("a constant table"));
 
-/// All patterns in one, since few paths match any.
+/// All patterns combined into one, because few paths match any of them.
 static ANY: LazyLock<Regex> = LazyLock::new(|| {
     let refused = TABLES.refused.iter().map(|refused| &refused.pattern);
     let all = refused.chain([&TABLES.placeholder_name, &TABLES.may_be_placeholder]);
@@ -49,8 +49,8 @@ static ANY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&all.join("|")).expect("patterns of a constant table")
 });
 
-/// Reads a path from the value of the attribute `key`. None is the workspace itself. An absolute path is accepted if
-/// it is in the workspace, whose real path is `workspace`. Repairs become warnings.
+/// Reads a path from the value of the attribute `key`. None stands for the workspace itself. An absolute path is
+/// accepted if it is in the workspace, whose real path is `workspace`. Repairs are reported as warnings.
 pub(super) fn read(
     kind: Kind,
     (key, value): (&str, &str),
@@ -75,11 +75,11 @@ pub(super) fn read(
     let bare = undecorated(given);
     let unlinked = unlinked(bare).map_err(unclear)?;
     let text = unlinked.as_deref().unwrap_or(bare);
-    // Few paths match any pattern.
+    // Few paths match any of the patterns.
     let suspect = |path: &str| Some(letters(path)).filter(|letters| ANY.is_match(letters));
     let mut suspected = suspect(text);
     refuse(suspected.as_deref(), text).map_err(unclear)?;
-    // `\_` may be an escaped `_`, or a folder separator of Windows.
+    // `\_` may be an escaped `_`, or a Windows separator followed by `_`.
     if text.contains('\\') && !text.replace("\\_", "").contains(['\\', '_']) {
         let [one, other] = ["", "/"].map(|sign| brief(&text.replace('\\', sign)));
         let phrase =
@@ -96,7 +96,7 @@ pub(super) fn read(
         suspected = suspect(path.as_str());
         refuse(suspected.as_deref(), text).map_err(unclear)?;
     }
-    // After `./`, a name is never a placeholder.
+    // A name after `./` is never a placeholder.
     let suspected = suspected.filter(|_| !text.starts_with("./"));
     if suspected.as_ref().is_some_and(|letters| TABLES.placeholder_name.is_match(letters)) {
         let phrase =
@@ -122,7 +122,7 @@ pub(super) fn read(
         None
     };
     warnings.extend(repair.map(|(sort, text)| Warning::new(sort, text)));
-    // Some systems create names with such blanks.
+    // Some systems create file names with such spaces.
     let blank = path.as_str().chars().find(|c| c.is_whitespace() && *c != ' ');
     if let Some(c) = blank {
         let text = format!(
@@ -134,7 +134,7 @@ pub(super) fn read(
     Ok(Some(path))
 }
 
-/// An absolute path relative to the workspace. None if it is elsewhere, or if a `..` may lead out.
+/// Converts an absolute path to one relative to the workspace. None if it is outside, or if a `..` may lead outside.
 fn inside(workspace: &str, path: &str) -> Option<String> {
     fn components(path: &str) -> impl Iterator<Item = &str> {
         path.split('/').filter(|part| !matches!(*part, "" | "."))
@@ -146,7 +146,7 @@ fn inside(workspace: &str, path: &str) -> Option<String> {
     (is_inside && !rest.contains(&"..")).then(|| rest.join("/"))
 }
 
-/// Refuses a path whose suspicious `letters` match a row of the table; `sent` is the path as it was sent.
+/// Refuses a path whose suspicious `letters` match a row of the table. `sent` is the path as it was sent.
 fn refuse(letters: Option<&str>, sent: &str) -> Result<(), (Mistake, &'static str)> {
     let Some(letters) = letters else { return Ok(()) };
     let is_guarded = sent.starts_with("./");
@@ -157,7 +157,7 @@ fn refuse(letters: Option<&str>, sent: &str) -> Result<(), (Mistake, &'static st
     refused.map_or(Ok(()), |refused| Err((refused.mistake, refused.phrase.as_str())))
 }
 
-/// A path in lower case, with `/` as separator, without `_`, `-`, blanks and a leading `./`.
+/// A path in lower case, with `/` as separator, and without `_`, `-`, spaces and a leading `./`.
 fn letters(path: &str) -> String {
     let mut letters = String::with_capacity(path.len());
     let kept = path.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
@@ -166,9 +166,9 @@ fn letters(path: &str) -> String {
     letters
 }
 
-/// A text without the pairs of marks that enclose it.
+/// Removes the pairs of marks that enclose a text.
 fn undecorated(mut text: &str) -> &str {
-    // No mark begins with a letter, as nearly every path does.
+    // No mark begins with a letter or digit, but nearly every path does.
     if text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         return text;
     }
@@ -181,7 +181,7 @@ fn undecorated(mut text: &str) -> &str {
     text
 }
 
-/// The text of a link that a chat made of a file name, if the target is the same name. None if there is no link.
+/// The text without the link that a chat made of a file name, if the target is the same name. None without a link.
 fn unlinked(text: &str) -> Result<Option<String>, (Mistake, &'static str)> {
     let link = memchr(b']', text.as_bytes()).and_then(|_| text.split_once("]("));
     let Some((before, rest)) = link else { return Ok(None) };

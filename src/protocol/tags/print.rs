@@ -1,4 +1,4 @@
-//! Writes outcomes as lines of an outbox (tag protocol, "Previous Command Results").
+//! Formats outcomes as lines of an outbox (tag protocol, "Previous Command Results").
 
 use super::catalogue::{EDIT_BY_LINES, PART_FORM};
 use crate::protocol::{
@@ -7,13 +7,13 @@ use crate::protocol::{
 };
 use crate::text::{byte_count, count, named, visible, visible_line};
 
-/// The line of the reply that asked for an operation, and its tag as it was sent. It follows the reason of a failure.
+/// The line of the reply that requested an operation, and its tag as it was sent. Follows the reason of a failure.
 pub fn asked_at(line: usize, as_sent: Option<&str>) -> String {
     let tag = as_sent.map_or(String::new(), |tag| format!(", `{tag}`"));
     format!(" (line {line} of the reply{tag})")
 }
 
-/// The correct form of a line range, for an error about missing lines. None if the operation has no range.
+/// The correct form of a line range, for an error about lines that do not exist. None if the operation has no range.
 pub fn form_of_range(operation: &Operation) -> Option<String> {
     let form = match operation {
         Operation::Edit { change: Change::Lines { .. }, .. } => EDIT_BY_LINES,
@@ -23,7 +23,7 @@ pub fn form_of_range(operation: &Operation) -> Option<String> {
     Some(format!(". Correct form, with lines that the file has: {form}"))
 }
 
-/// The outcome of an operation in one line, without its `[OK] NAME: `.
+/// The outcome of an operation in one line, without the `[OK] NAME: ` at its beginning.
 pub fn summary(outcome: &Outcome) -> String {
     match &outcome.detail {
         Detail::Shown { text } => format!("Shown to the user: {}", named(text)),
@@ -97,8 +97,8 @@ pub fn summary(outcome: &Outcome) -> String {
     }
 }
 
-/// The output of a command, one stream after the other if they were captured apart. Between head and tail, a line
-/// counts what was left out. Control characters are visible, and there are no blank lines at the end.
+/// The output of a command, with separate streams one after the other. A line between head and tail gives the length of
+/// the omitted part. Control characters are made visible, and blank lines at the end are removed.
 pub fn output(output: &CommandOutput) -> String {
     let shown = |capture: &Capture| {
         let text = capture.text_of(&visible(&capture.head), &visible(&capture.tail));
@@ -108,11 +108,11 @@ pub fn output(output: &CommandOutput) -> String {
     streams.collect::<Vec<_>>().join("\n")
 }
 
-/// The most file lines that all results of one outbox show.
+/// The most lines of files that all results in one outbox show.
 pub const EXCERPT_LINES: usize = 400;
 
-/// The lines of a file, each after its number: `12| text`. `room` is the number of lines that can still be shown; if
-/// there are more, a note says so instead.
+/// The lines of a file, each after its number: `12| text`. `room` is the number of lines that may still be shown. If
+/// the excerpt has more lines, a note is returned instead.
 ///
 /// # Examples
 /// ```
@@ -148,7 +148,7 @@ pub fn excerpt(excerpt: &Excerpt, room: &mut usize) -> String {
     shown
 }
 
-/// Whether an excerpt fits into the remaining room, from which it is subtracted.
+/// Whether an excerpt fits into the remaining room. If it does, its lines are subtracted from the room.
 pub fn has_room(excerpt: &Excerpt, room: &mut usize) -> bool {
     let left = room.checked_sub(excerpt.lines.len());
     *room = left.unwrap_or(*room);

@@ -1,8 +1,8 @@
-//! The markers of reasoning, and the tags of elements. Commands between them are never executed.
+//! The markers of reasoning, and the tags of elements. Commands inside them are never executed.
 //!
-//! Chats escape markers, write them as entities, or use other signs for `<`. So a line is first brought into a
-//! canonical form, in which one pattern finds all of them. An opening marker must begin its line. A closing marker
-//! counts at the start or end of its line and before a tag, even if nothing opened it; elsewhere only if something did.
+//! Chats escape markers, write them as entities, or use other characters for `<`. So a line is first converted to a
+//! canonical form, in which one pattern finds all markers. An opening marker must begin its line. A closing marker at
+//! the start or end of its line or before a tag always counts; in other places it counts only if something opened it.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -25,7 +25,7 @@ const NAMES: [(&str, &str); 8] = [
     ("analysis", "analysis"),
     ("scratchpad", "scratchpad"),
 ];
-/// The entities of the signs in markers.
+/// The entities for the characters in markers.
 const ENTITIES: [(&str, char); 12] = [
     ("lt", '<'),
     ("gt", '>'),
@@ -45,11 +45,11 @@ const COMMENT: &str = "<!--";
 const VERBATIM: &str = "<![cdata[";
 /// The reasoning channel of one chat template.
 const THOUGHT: &str = "<|channel>";
-/// The token of a chat template with channels: all channels except `final` are reasoning.
+/// The token of a chat template with several channels. All channels except `final` are reasoning.
 const CHANNEL: &str = "<|channel|>";
-/// An element in which pages hide reasoning, among other things.
+/// An element in which pages hide reasoning and other text.
 const DETAILS: &str = "<details";
-/// Opens a pair of SEARCH and REPLACE.
+/// Begins a pair of SEARCH and REPLACE.
 pub(super) const PAIR: &str = "<<<<<<< SEARCH";
 
 /// Finds possible markers in the canonical form of a line.
@@ -69,33 +69,33 @@ static MARKER: LazyLock<Regex> = LazyLock::new(|| {
 /// A marker of reasoning, or the tag of any other element.
 #[derive(Debug)]
 pub(super) struct Marker {
-    /// The same for an opening marker and its closing one.
+    /// The key, which is the same for an opening marker and its closing marker.
     pub(super) key: String,
     pub(super) is_end: bool,
     /// The byte offsets of its start and end.
     pub(super) at: usize,
     pub(super) end: usize,
     pub(super) kind: MarkerKind,
-    /// Whether no element with its key begins before it on the same line.
+    /// Whether no element with the same key begins before this marker on its line.
     is_own: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MarkerKind {
-    /// Reasoning: an end marker proves that reasoning precedes it, even if nothing opened it.
+    /// Reasoning. An end marker proves that there is reasoning before it, even if nothing opened it.
     Reasoning,
-    /// Hidden text whose end marker counts only if something opened it.
+    /// Hidden text. An end marker counts only if something opened it.
     Paired,
-    /// An element of any other name.
+    /// An element with any other name.
     Element,
 }
 
 /// How much a closing marker proves at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strength {
-    /// It closes an open span.
+    /// It can only close an open span.
     Closes,
-    /// It counts even if nothing is open.
+    /// It counts even if no span is open.
     Alone,
 }
 
@@ -104,18 +104,18 @@ pub(super) struct MarkedLine<'t> {
     text: &'t str,
     pub(super) begin: usize,
     end: usize,
-    /// Where the decoration at the start of the line ends, and what it is.
+    /// The end of the decoration at the start of the line, and its kind.
     lead: Option<(usize, Decoration)>,
     pub(super) markers: Vec<Marker>,
-    /// Whether it may be part of an operations message, in which markers are text.
+    /// Whether the line may be part of an operations message, in which markers are ordinary text.
     is_json: bool,
-    /// The start of its first and the end of its last letter or digit outside tags and comments.
+    /// The start of the first and the end of the last letter or digit outside tags and comments.
     first_word: usize,
     last_word: usize,
 }
 
 impl<'t> MarkedLine<'t> {
-    /// A line, if it has markers.
+    /// Reads the markers of a line. None if it has none.
     pub(super) fn new(text: &'t str, line: Range<usize>) -> Option<Self> {
         let Range { start: begin, end } = line;
         let raw = &text[begin..end];
@@ -152,7 +152,7 @@ impl<'t> MarkedLine<'t> {
             word_from = all.end;
             let Some((key, is_end, sort)) = marker else { continue };
             if key == COMMENT && !is_end {
-                // Searching each part of the line once keeps this linear.
+                // Each part of the line is searched only once, which keeps this linear.
                 if comment_end < all.end {
                     let length = canonical[all.end..].find("-->");
                     comment_end = length.map_or(canonical.len(), |length| all.end + length);
@@ -177,20 +177,20 @@ impl<'t> MarkedLine<'t> {
         })
     }
 
-    /// Treats the rest of the line from an offset on as a line.
+    /// Treats the rest of the line, from this offset on, as a line of its own.
     pub(super) fn read_from(&mut self, from: usize) {
         let lead = || lexer::leading_decoration(self.text.get(from..self.end)?);
         self.lead = lead().map(|lead| (from + lead.length, lead.decoration));
     }
 
-    /// The decoration before a marker that begins the line.
+    /// The decoration before a marker, if the marker begins the line.
     fn lead_of(&self, marker: &Marker) -> Option<Decoration> {
         self.lead.filter(|(end, _)| *end == marker.at).map(|(_, decoration)| decoration)
     }
 
-    /// Whether a marker is in quotation marks.
+    /// Whether a marker is enclosed in quotation marks.
     fn is_quoted(&self, marker: &Marker) -> bool {
-        // Counting the quotes of a long line for each marker would not be linear.
+        // Counting the quotes of a longer line for each marker would not be linear.
         const LONGEST: usize = 4096;
         let before = self.text[self.begin..marker.at].trim_end_matches('\\');
         let after = self.after(marker).trim_start_matches('\\');
@@ -209,7 +209,7 @@ impl<'t> MarkedLine<'t> {
         self.last_word <= marker.end || self.after(marker).chars().all(decorates)
     }
 
-    /// None if an opening marker does not count; otherwise, whether it counts even if nothing closes it.
+    /// Whether an opening marker counts even if nothing closes it. None if it does not count at all.
     pub(super) fn opens(&self, marker: &Marker) -> Option<bool> {
         if marker.is_section() {
             return Some(false);
@@ -234,7 +234,7 @@ impl<'t> MarkedLine<'t> {
         is_one.then_some(is_plain)
     }
 
-    /// How much a closing marker proves; None if it does not count.
+    /// How much a closing marker proves. None if it does not count at all.
     pub(super) fn closes(&self, marker: &Marker) -> Option<Strength> {
         if marker.is_section() {
             return Some(Strength::Closes);
@@ -260,7 +260,7 @@ impl<'t> MarkedLine<'t> {
         Some(if is_strong && is_reasoning { Strength::Alone } else { Strength::Closes })
     }
 
-    /// The end of a closing marker and the decoration after it.
+    /// The end of a closing marker, including decoration up to the end of the line.
     pub(super) fn end_of(&self, marker: &Marker) -> usize {
         if self.after(marker).chars().all(decorates) { self.end } else { marker.end }
     }
@@ -271,12 +271,12 @@ impl Marker {
         self.key.starts_with("--- ") || self.key == PAIR
     }
 
-    /// Whether the text after it counts as a new line.
+    /// Whether the text after this marker counts as a new line.
     pub(super) fn ends_line(&self) -> bool {
         self.kind != MarkerKind::Element || self.key == DETAILS
     }
 
-    /// Whether it ends all reasoning with its key, however often that was opened.
+    /// Whether this marker ends all open reasoning with its key, however often it was opened.
     pub(super) fn ends_all(&self) -> bool {
         self.key == CHANNEL && self.kind == MarkerKind::Reasoning
     }
@@ -289,7 +289,7 @@ fn is_json(line: &str) -> bool {
     begins && shown.ends_with(['{', '[', '}', ',', '"'])
 }
 
-/// A quick check whether a line may contain a marker. Most do not.
+/// Quickly checks whether a line may contain a marker. Most lines cannot.
 fn may_have_marker(raw: &str) -> bool {
     let bytes = raw.as_bytes();
     raw.starts_with("--- ")
@@ -298,14 +298,14 @@ fn may_have_marker(raw: &str) -> bool {
         || wide_signs(bytes).next().is_some()
 }
 
-/// The offsets of non-ASCII signs that can begin a marker.
+/// The offsets of non-ASCII characters that can begin a marker.
 pub(super) fn wide_signs(bytes: &[u8]) -> impl Iterator<Item = usize> {
     const SIGNS: [&str; 6] = ["◁", "‹", "〈", "⟨", "＜", "［"];
     let is_sign = |at: &usize| SIGNS.iter().any(|sign| bytes[*at..].starts_with(sign.as_bytes()));
     memchr3_iter(0xe2, 0xe3, 0xef, bytes).filter(is_sign)
 }
 
-/// A quick check whether a name of reasoning may follow a sign that can begin a marker.
+/// Quickly checks whether a name of reasoning may follow a character that can begin a marker.
 pub(super) fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
     if sign == b'&' {
         return matches!(rest.first(), Some(b'#' | b'l' | b'L'));
@@ -320,8 +320,8 @@ pub(super) fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
     !next.is_ascii() || next == b':' || begin.is_some_and(|begin| begins.contains(&&begin))
 }
 
-/// Finds the end of reasoning in a body that nothing in the body opened. `signs` are those of the body, each of which may
-/// begin a marker. Markers with the key `but` do not count.
+/// Finds an end of reasoning in a body that nothing in the body opened. `signs` are the offsets in the body at which a
+/// marker may begin. Markers with the key `but` are ignored.
 pub(super) fn find_stray_end(
     text: &str,
     body: Range<usize>,
@@ -388,12 +388,12 @@ fn is_before_a_tag(after: &str) -> bool {
         || is_marker()
 }
 
-/// The marker of a line around a file in an outbox, or around a pair of SEARCH and REPLACE.
+/// The marker for a line that encloses a file in an outbox, or a pair of SEARCH and REPLACE.
 fn section_marker(raw: &str, begin: usize) -> Option<Marker> {
     let line = raw.trim_end();
     let end = begin + line.len();
     let found = |key: String, is_end| {
-        // The line itself is not in the span.
+        // The line itself is not part of the span.
         Some(Marker { key, is_end, is_own: true, at: end, end, kind: MarkerKind::Element })
     };
     if let Some(name) = line.strip_prefix("--- ").and_then(|line| line.strip_suffix(" ---")) {
@@ -407,18 +407,18 @@ fn section_marker(raw: &str, begin: usize) -> Option<Marker> {
     None
 }
 
-/// For each character whose length changed: the offsets after it in the canonical form and in the line, and whether it
-/// was left out.
+/// For each character whose length changed: the offset after it in the canonical form, the offset after it in the line,
+/// and whether it was left out.
 #[derive(Default)]
 struct Offsets(Vec<(usize, usize, bool)>);
 
 impl Offsets {
-    /// Maps the start of a range in the canonical form to the line.
+    /// Maps the start of a range in the canonical form to an offset in the line.
     fn begin(&self, at: usize) -> usize {
         self.before(at, |(canonical, ..)| *canonical <= at)
     }
 
-    /// Maps the end of a range in the canonical form to the line.
+    /// Maps the end of a range in the canonical form to an offset in the line.
     fn end(&self, at: usize) -> usize {
         self.before(at, |(canonical, _, is_gap)| *canonical < at || *canonical == at && !is_gap)
     }
@@ -429,7 +429,7 @@ impl Offsets {
     }
 }
 
-/// The canonical form of a line, in lower case, and the offsets of its parts: entities are decoded, full-width
+/// The canonical form of a line, and the offsets of its parts. Text is in lower case, entities are decoded, full-width
 /// characters become ASCII, and invisible characters are left out.
 fn canonical(raw: &str) -> (String, Offsets) {
     const ENTITY: usize = 10;
@@ -468,7 +468,7 @@ fn canonical(raw: &str) -> (String, Offsets) {
     (text, offsets)
 }
 
-/// The key of a marker in canonical form, whether it is an end, and its kind.
+/// The key of a marker in canonical form, whether it is an end marker, and its kind.
 fn marker(found: &str, after: &str) -> Option<(String, bool, MarkerKind)> {
     const FIXED: [(&str, &str, bool, MarkerKind); 6] = [
         ("<![cdata[", VERBATIM, false, MarkerKind::Element),
@@ -508,7 +508,7 @@ fn marker(found: &str, after: &str) -> Option<(String, bool, MarkerKind)> {
     let reasoning = reasoning_name(name).map(|found| (found, given)).or_else(whole);
     let is_end = is_slash || reasoning.is_some_and(|((_, is_end), _)| is_end);
     let is_element = style == '<';
-    // `[a](b)` is a link, and `<a/>` encloses nothing.
+    // `[a](b)` is a link, and `<a/>` does not enclose anything.
     let is_link = !is_element && after.starts_with('(');
     if is_link || !is_end && given.ends_with('/') {
         return None;
@@ -521,7 +521,7 @@ fn marker(found: &str, after: &str) -> Option<(String, bool, MarkerKind)> {
         None if is_element => {
             let is_hidden = name == &DETAILS[1..] && given.contains("reasoning") && !is_end;
             let sort = if is_hidden { MarkerKind::Paired } else { MarkerKind::Element };
-            // Models mix `my_plan` and `my-plan`.
+            // Models use both `my_plan` and `my-plan` for the same element.
             return Some((format!("<{}", name.replace(['_', '-'], "")), is_end, sort));
         }
         _ => return None,
@@ -529,7 +529,7 @@ fn marker(found: &str, after: &str) -> Option<(String, bool, MarkerKind)> {
     Some((format!("{style}{name}"), is_end, sort))
 }
 
-/// The canonical name of reasoning for a name in any form, and whether the name says that it ends (`end_thinking`).
+/// The canonical name of reasoning for a name in any form, and whether the name marks an end, as `end_thinking` does.
 fn reasoning_name(name: &str) -> Option<(&'static str, bool)> {
     const WORDS: [(&str, bool); 3] = [("begin", false), ("start", false), ("end", true)];
     let name = name.rsplit(':').next().unwrap_or(name);

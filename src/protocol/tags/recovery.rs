@@ -1,5 +1,5 @@
-//! Everything that is not a proper block: stray closing tags, lines that look like tags, results that a reply made
-//! up, the [REPLY …] line, and texts that are not a reply.
+//! Handles everything that is not a proper block: stray closing tags, lines that look like tags, results that a reply
+//! invented, the [REPLY …] line, and texts that are not a reply.
 
 use memchr::memchr3;
 
@@ -15,7 +15,7 @@ use crate::text::count;
 const BEGINS_ITS_LINE: &str = "a command begins its line with its tag, with nothing before it";
 
 impl Parser<'_> {
-    /// Handles a closing tag without an open block.
+    /// Handles a closing tag for which no block is open.
     pub(super) fn stray_closing_tag(&mut self, token: &Token, by_word: bool) {
         let command = token.command();
         if command.closing.is_none() {
@@ -26,7 +26,7 @@ impl Parser<'_> {
             let why = format!("on line {line} a `{shown}` is left over");
             return self.refuse_from_first(first, &why);
         }
-        // A decorated one is text about the protocol; and the commands before a stray end of a summary count.
+        // A decorated tag is text about the protocol. The commands before a stray closing tag of a summary still count.
         let is_words = if by_word {
             token.decoration.exceeds(Decoration::default())
         } else {
@@ -36,10 +36,10 @@ impl Parser<'_> {
             let text = format!("the `{shown}` on line {line} closes nothing and was ignored");
             return self.note(token.line, Warning::new(WarningKind::StrayClosing, text));
         }
-        // The items before it may be in its body.
+        // The items before this tag may be in the body that it closes.
         self.missed_command |= self.items.iter().any(ReplyItem::may_be_missed);
         self.items.retain(|item| !item.is_step());
-        // The text after it may belong to that body, too.
+        // The text after this tag may belong to that body, too.
         let text = format!(
             "Line {line}: `{shown}` closes a block whose opening tag is missing or does not begin its line, so neither it nor anything before or after it was carried out. Correct form: {}; {}",
             command.form,
@@ -48,7 +48,7 @@ impl Parser<'_> {
         self.end_reply(token, Mistake::OpeningMissing, text);
     }
 
-    /// Refuses the first block of a kind and everything after it, since any of them may extend to a stray closing tag.
+    /// Refuses the first block of a kind and everything after it, because any of it may extend to a stray closing tag.
     pub(super) fn refuse_from_first(&mut self, first: usize, why: &str) {
         let item = self.items.swap_remove(first);
         self.items.truncate(first);
@@ -59,7 +59,7 @@ impl Parser<'_> {
         self.refuse_unclear_end(&block, why);
     }
 
-    /// The first item with the command of a tag.
+    /// The first item that has the same command as a tag.
     pub(super) fn first_item_of(&mut self, token: &Token) -> Option<usize> {
         let kind = token.command?.kind;
         let is_same = |item: &ReplyItem<'_>| item.command == token.command;
@@ -71,8 +71,8 @@ impl Parser<'_> {
         first
     }
 
-    /// Handles a line that looks like a tag but is not one. The lines that it encloses are not executed. If it would
-    /// have a body and nothing closes it, nothing after it is executed.
+    /// Handles a line that looks like a tag but is not one. The lines that it encloses are not executed. If a tag with
+    /// this name would have a body and nothing closes it, nothing after the line is executed.
     pub(super) fn lookalike(&mut self, token: &Token, if_closed: bool) -> bool {
         let is_bare = !self.text[token.at..].starts_with(['[', '<', '&', '［', '【']);
         if is_bare && !token.is_plain() {
@@ -131,7 +131,7 @@ impl Parser<'_> {
         true
     }
 
-    /// Skips a result as an outbox reports it, with its output, in which nothing is a command.
+    /// Skips a result in the form that outboxes use, with its output. Nothing in the output is a command.
     pub(super) fn result(&mut self, token: &Token) {
         let begin = self.next_line(self.end);
         let below = begin + shown_below(&self.text[begin..], &self.text[token.line..token.at]);
@@ -153,10 +153,10 @@ impl Parser<'_> {
         self.note(token.line, Warning::new(WarningKind::InventedResult, text));
     }
 
-    /// Reads prose, which may be a marker of an outbox, a tag that was cut off, or a tag after other text.
+    /// Reads prose. It may contain a marker of an outbox, a tag that was cut off, or a tag after other text.
     pub(super) fn prose(&mut self, at: usize, end: usize) {
         let line = &self.text[at..end];
-        // Most prose has none of what is looked for.
+        // Most prose contains none of the searched characters.
         if memchr3(b'"', b'[', b'=', line.as_bytes()).is_none() {
             return;
         }
@@ -177,9 +177,9 @@ impl Parser<'_> {
         }
     }
 
-    /// A whole tag at the end of a line that begins with other text.
+    /// A complete tag at the end of a line that begins with other text.
     fn tag_within(&self, at: usize, end: usize) -> Option<Token> {
-        // Each attempt reads the rest of the line.
+        // The most attempts, because each reads the rest of the line.
         const MOST: usize = 4;
         let line = &self.text[at..end];
         let is_capital =
@@ -189,7 +189,7 @@ impl Parser<'_> {
             let rest = &self.text[token.name_end..end];
             let (tag, after) = rest.split_at(lexer::end_of_tag(rest)?);
             let before = line[..n].trim_end_matches(|c: char| "*_`~\"'“(<>$|".contains(c));
-            // In a sentence it is text.
+            // In a sentence, the tag is ordinary text.
             let sign = line[..n].trim_end().chars().next_back();
             let is_said = sign.is_some_and(|c| c.is_alphanumeric() || c == ',');
             let is_reply = token.command().kind == Kind::Reply;
@@ -203,7 +203,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Refuses the whole text, which contains something that only an outbox has.
+    /// Refuses the whole text, because it contains something that only an outbox contains.
     pub(super) fn refuse_pasted_outbox(&mut self, at: usize) {
         let (line, marker) = (self.line_number_at(at), self.quoted_line(at));
         let text = format!(
@@ -223,8 +223,8 @@ impl Parser<'_> {
         self.push(at, None, ItemKind::Step(Box::new(Step::refused(number, mistake, text))));
     }
 
-    /// Reads the line that names the outbox that the reply answers; `begins` says whether the tag begins its line.
-    /// Returns whether it is such a line. The text after the tag is read as a line.
+    /// Reads the [REPLY …] line, which names the outbox that the reply answers. `begins` is whether the tag begins its
+    /// line. Returns whether it is such a line. The text after the tag is read as a line of its own.
     pub(super) fn read_reply_line(&mut self, token: &Token, begins: bool) -> bool {
         let rest = &self.text[token.name_end..self.end];
         let tag = attributes::read(token.command(), rest, &mut token.decoration.clone());
@@ -243,7 +243,7 @@ impl Parser<'_> {
                 self.refuse_all(Mistake::ReplyLineUnreadable, text, token.line);
                 return true;
             }
-            // A decorated one is a word, or a button of a page.
+            // A decorated tag is a word, or a button of a page.
             if token.is_plain() && begins {
                 let text = format!(
                     "line {number} `{shown}` could not be read and was ignored; the form is [REPLY session=\"a1b2c3d4\" sequence=\"1\"], as the newest message gives it"
@@ -274,7 +274,7 @@ impl Parser<'_> {
             self.refuse_all(Mistake::ReplyLinesDiffer, text, token.line);
             return true;
         }
-        // If it names another outbox, the reply is held.
+        // If the address is that of another outbox, the reply is held later.
         self.answers = Some(address);
         if let Some(first) = self.items.iter().find(|item| item.is_command()) {
             let origin = first.origin;
@@ -314,7 +314,7 @@ fn address(values: &[Option<String>]) -> Option<ReplyAddress> {
     (!session.is_empty() && sequence > 0).then_some(ReplyAddress { session, sequence, key })
 }
 
-/// Whether the text after a tag only closes an enclosing pair or ends a sentence.
+/// Whether the text after a tag only closes an enclosing pair of signs or ends a sentence.
 fn is_closed(after: &str) -> bool {
     let closes = |c: char| c.is_whitespace() || "*_`~\"'”’»›)$\\.,;".contains(c);
     let rest = after.trim_start_matches(closes);
@@ -327,7 +327,7 @@ fn is_closed(after: &str) -> bool {
     }
 }
 
-/// Whether a line is a section marker of an outbox, or encloses a part of one.
+/// Whether a line is a section marker of an outbox, or marks the beginning or end of a part of an outbox.
 pub(super) fn is_of_outbox(line: &str) -> bool {
     const SECTIONS: [&str; 4] =
         ["=== HEADER ===", "=== PROTOCOL ===", "=== CONTEXT ===", "=== PROMPT ==="];
@@ -345,12 +345,12 @@ pub(super) fn is_of_outbox(line: &str) -> bool {
     is_part || SECTIONS.contains(&shown)
 }
 
-/// How many bytes of a text belong to the result above it, whose line begins with `lead`: lines that are indented
-/// further, as in an outbox, and empty lines between them. A page may have removed the indentation, so everything
-/// after `Output:` up to the first empty line belongs to the result, too.
+/// How many bytes of a text belong to the result above it. `lead` is the text before that result. Lines with more
+/// indentation belong to it, as in an outbox, and so do empty lines between them. A page may have removed the
+/// indentation, so everything after `Output:` up to the first empty line belongs to the result, too.
 fn shown_below(text: &str, lead: &str) -> usize {
     let quotes = lead.matches('>').count();
-    // The indentation of a line in columns, after as many `>` as the result has.
+    // The indentation of a line in columns, after as many `>` as there are before the result.
     let indent = |line: &str, is_blank: fn(char) -> bool| -> usize {
         let mut inner = line;
         for _ in 0..quotes {
@@ -361,7 +361,7 @@ fn shown_below(text: &str, lead: &str) -> usize {
         let blanks = inner.chars().take_while(|c| is_blank(*c));
         blanks.map(|c| if c == '\t' { 4 } else { 1 }).sum()
     };
-    // The width of other blanks is unknown.
+    // The width of other white space is unknown.
     let least = indent(lead, |c| matches!(c, ' ' | '\t')) + 2;
     let (mut end, mut at, mut is_flat, mut shows) = (0, 0, true, false);
     for line in text.split_inclusive('\n') {
@@ -422,7 +422,7 @@ mod tests {
             assert_eq!(reply.steps[0].kind(), Kind::Run);
             assert!(reply.steps[0].warnings.is_empty());
         }
-        // A second one after a command refuses the reply.
+        // A second such line after a command refuses the reply.
         let reply = parse(&format!("{line}{run}{line}"));
         let StepContent::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
         assert_eq!((reply.steps.len(), invalid.mistake), (1, Mistake::ReplyLineLate));
@@ -439,7 +439,7 @@ mod tests {
         let StepContent::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
         assert!(invalid.reason.contains("two different messages"), "{}", invalid.reason);
 
-        // After a command it refuses the reply, too: the commands before it may be an example.
+        // Such a line after a command refuses the reply, too, because the commands before it may be an example.
         for (before, answered, sort) in [
             (of(1), None, Mistake::ReplyLinesDiffer),
             (String::new(), Some(2), Mistake::ReplyLineLate),

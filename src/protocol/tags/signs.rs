@@ -34,12 +34,12 @@ impl Signs {
         signs
     }
 
-    /// The brackets in a range before the name of a command, with or without a slash.
+    /// The brackets in a range that are followed by the name of a command, with or without a slash.
     pub(super) fn tags(&self, range: Range<usize>) -> &[usize] {
         within(&self.tags, range)
     }
 
-    /// The signs in a range that may begin a marker of reasoning.
+    /// The characters in a range that may begin a marker of reasoning.
     pub(super) fn reasoning(&self, range: Range<usize>) -> &[usize] {
         within(&self.reasoning, range)
     }

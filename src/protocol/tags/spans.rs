@@ -1,8 +1,8 @@
-//! Spans whose commands are never executed: reasoning, elements whose tags are alone on their lines, files shown as
-//! in an outbox, and pairs of SEARCH and REPLACE outside a block.
+//! Spans whose commands are never executed: reasoning, elements whose tags are alone on their lines, files in the form
+//! that outboxes use, and pairs of SEARCH and REPLACE outside a block.
 //!
-//! Spans nest. Inside a span only markers count; its tags are counted and reported when it ends. An element begins a
-//! span only if its end follows anywhere in the text.
+//! Spans can be nested. Inside a span, only markers are read; tags are counted, and reported when the span ends. An
+//! element begins a span only if its end follows anywhere in the text.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,16 +18,16 @@ use crate::text::count;
 /// The most spans that may be open at once.
 const DEEPEST: usize = 64;
 
-/// A span that has not ended.
+/// A span that has not ended yet.
 pub(super) struct OpenSpan {
     key: String,
     kind: MarkerKind,
-    /// Whether it counts even if nothing closes it.
+    /// Whether the span counts even if nothing closes it.
     is_certain: bool,
-    /// The start of its line, and its opening marker.
+    /// The start of the line, and the range of the opening marker.
     line: usize,
     marker: Range<usize>,
-    /// The number of tags in it, and whether skipping them may lose work.
+    /// The number of tags in the span, and whether skipping them may lose work.
     tags: usize,
     missed_command: bool,
     has_message: bool,
@@ -47,8 +47,8 @@ impl OpenSpan {
 }
 
 impl Parser<'_> {
-    /// Handles the markers of a line from an offset on. After a marker that ends a span, the rest of the line is read
-    /// next, as a line. Returns whether the markers used up the line.
+    /// Handles the markers of a line, starting at an offset. After a marker that ends a span, the rest of the line is
+    /// read next, as a line of its own. Returns whether nothing else on the line must be read.
     pub(super) fn markers(&mut self, from: usize) -> bool {
         // The markers of a line are read only once.
         let known = self.line.take().filter(|line| line.begin == self.begin);
@@ -72,7 +72,7 @@ impl Parser<'_> {
             let ends = line.closes(marker).is_some_and(|strength| self.end_span(marker, strength));
             let end = if ends { line.end_of(marker) } else { marker.end };
             if ends && !marker.ends_line() {
-                // Text after the end of an element does not begin a line.
+                // The text after the end of an element does not count as a new line.
                 rest = Some(end);
                 continue;
             }
@@ -95,7 +95,7 @@ impl Parser<'_> {
 
     fn begin_span(&mut self, line: &MarkedLine<'_>, marker: &Marker) -> bool {
         let Some(is_certain) = line.opens(marker) else { return false };
-        // In a block that was never closed, elements may be part of its content.
+        // In a block that was never closed, elements may be part of the block's content.
         if marker.kind == MarkerKind::Element && marker.at < self.unclosed_block_to {
             return false;
         }
@@ -131,7 +131,7 @@ impl Parser<'_> {
         true
     }
 
-    /// Whether an end marker with this key follows an offset, even in a body.
+    /// Whether an end marker with this key follows after an offset, even inside a body.
     fn ends_later(&mut self, key: &str, at: usize) -> bool {
         let text = self.text;
         let last_ends = self.last_ends.get_or_insert_with(|| {
@@ -151,7 +151,7 @@ impl Parser<'_> {
         last_ends.get(key).is_some_and(|last| *last > at)
     }
 
-    /// Ends the span that a marker closes. Returns whether there was one.
+    /// Ends the span that a marker closes. Returns whether the marker ended anything.
     fn end_span(&mut self, marker: &Marker, strength: Strength) -> bool {
         let is_same = |span: &OpenSpan| span.key == marker.key;
         let found = if marker.ends_all() {
@@ -159,7 +159,7 @@ impl Parser<'_> {
         } else {
             self.spans.iter().rposition(is_same)
         };
-        // Inside reasoning that is still open, other markers are text.
+        // Inside reasoning that is still open, other markers are ordinary text.
         let begins = found.map_or(0, |n| n + 1);
         let is_certain = found.is_some_and(|n| self.spans[n].is_certain);
         if !is_certain && self.spans[begins..].iter().any(OpenSpan::is_reasoning) && !self.is_over {
@@ -173,7 +173,7 @@ impl Parser<'_> {
             return strength == Strength::Alone;
         };
         let mut span = self.spans.remove(n);
-        // A span that began inside may continue after it.
+        // A span that began inside this one may continue after it.
         for inner in self.spans.split_off(n) {
             let goes_on = !is_certain && inner.is_certain
                 || inner.key != span.key && self.ends_later(&inner.key, marker.at);
@@ -216,13 +216,13 @@ impl Parser<'_> {
         self.note(span.line, Warning::new(kind, text));
     }
 
-    /// Handles the end of reasoning that nothing opened: some chats drop the opening marker. Nothing before it
-    /// counts.
+    /// Handles an end of reasoning that nothing opened, because some chats drop the opening marker. Nothing before it
+    /// is carried out.
     fn end_unopened_reasoning(&mut self, marker: &Marker) {
         let line = self.line_number_at(marker.at);
         let (mut is_dropped, mut has_message) =
             (self.drop_items(), std::mem::take(&mut self.has_message));
-        // Open elements continue after it.
+        // Elements that are open continue after it.
         for span in &mut self.spans {
             is_dropped |= std::mem::take(&mut span.tags) > 0;
             has_message |= std::mem::take(&mut span.has_message);
@@ -251,7 +251,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Drops all blocks except one that ends the reply. Returns whether there were any.
+    /// Drops all blocks except a block that ends the reply. Returns whether any was dropped.
     pub(super) fn drop_items(&mut self) -> bool {
         self.missed_command |= self.items.iter().any(ReplyItem::may_be_missed);
         let ends = |item: &ReplyItem<'_>| matches!(&item.kind, ItemKind::Step(step) if step.ends);
@@ -260,7 +260,7 @@ impl Parser<'_> {
         is_dropped
     }
 
-    /// Counts a tag in a span, and skips the body of a block that is drafted there.
+    /// Counts a tag in a span. If the tag opens a draft of a block, skips the body of the draft.
     pub(super) fn count_tag(&mut self, token: &Token) {
         if token.kind == TokenKind::Open
             && self.spans.first().is_some_and(|span| span.kind != MarkerKind::Element)
@@ -278,14 +278,14 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a draft that ends there may be skipped. Not in an element, whose end may be in the draft; and not if
-    /// the draft contains the end of reasoning that began before it.
+    /// Whether a draft that ends at `end` may be skipped. In an element it may not, because the element's end may be in
+    /// the draft. It may not be skipped either if it contains the end of reasoning that began before the draft.
     fn is_draft(&mut self, end: usize) -> bool {
         let Some(span) = self.spans.first() else { return false };
         match span.kind {
             MarkerKind::Reasoning => true,
             MarkerKind::Element => false,
-            // Overlapping drafts contain the same end.
+            // Overlapping drafts contain the same end of reasoning.
             MarkerKind::Paired if (self.end..end).contains(&self.last_stray_end) => false,
             MarkerKind::Paired => {
                 let signs = self.signs.reasoning(self.end..end);
@@ -297,7 +297,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Records a line with the key of an operations message.
+    /// Records that a line contains the key of an operations message.
     pub(super) fn count_message(&mut self) {
         match self.spans.last_mut() {
             Some(span) => span.has_message = true,
@@ -305,13 +305,13 @@ impl Parser<'_> {
         }
     }
 
-    /// At the end of the text, refuses everything after the beginning of a span that never ends.
+    /// At the end of the text, refuses everything after the beginning of a span that was never closed.
     pub(super) fn finish_spans(&mut self) {
         let open = std::mem::take(&mut self.spans);
         let Some(span) = open.first().filter(|_| !self.is_over) else { return };
         self.missed_command = true;
         self.items.retain(|item| item.origin < span.marker.start);
-        // A block or reasoning that ends inside it may have begun before it.
+        // A block or reasoning that ends inside the span may have begun before it.
         let is_dropped = self.has_other_end && self.drop_items();
         self.add_body(if self.has_other_end { 0 } else { span.marker.start }..self.text.len());
         let nothing = if is_dropped { "nothing before or after it" } else { "nothing after it" };

@@ -1,4 +1,4 @@
-//! What connections make of requests, with services that do as they are told.
+//! How connections handle requests, with simple test services.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ use super::*;
 use crate::protocol::jsonrpc::{FileContent, Pong, Written};
 use crate::watch::Stop;
 
-/// How long somebody waits for what must happen.
+/// How long to wait for what must happen.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PONG: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"pong\":true}}";
 const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
@@ -23,12 +23,12 @@ const EXEC: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"exec\",\"params\"
 const WRITTEN: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"success\":true}}";
 const WRITE: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"write_file\",\"params\":{\"path\":\"a\",\"content\":\"\"}}";
 
-/// Answers pings and writes; a command lasts until it is interrupted.
+/// Answers pings and writes. A command runs until it is interrupted.
 #[derive(Default)]
 struct Slow {
     interrupted: Mutex<Vec<String>>,
     changed: Condvar,
-    /// How many requests were begun.
+    /// The number of requests that were begun.
     begun: Mutex<usize>,
 }
 
@@ -58,33 +58,33 @@ impl Service for Arc<Slow> {
     }
 }
 
-/// A server with that service, whose connections hold no more than that.
+/// A server with this service and these memory limits, in bytes.
 fn server(service: impl Service + Send + 'static, lines: usize, answers: usize) -> Arc<Server> {
     let (stopping, stop) = io::pipe().unwrap();
-    // It is never to stop.
+    // Dropping it would tell the server to stop.
     std::mem::forget(stop);
     Arc::new(Server::new(service, Stop::default(), stopping, lines, answers))
 }
 
-/// Has a server serve a connection.
+/// Lets a server serve a connection.
 fn connect(server: &Arc<Server>, input: impl Into<OwnedFd>, output: impl Into<OwnedFd>) {
     let [input, output] = [input.into(), output.into()].map(|fd| Arc::new(File::from(fd)));
     server.admit(input, output).unwrap();
 }
 
-/// A connection of a server with itself.
+/// Connects a new client to a server.
 fn client(server: &Arc<Server>) -> UnixStream {
     let (ours, theirs) = UnixStream::pair().unwrap();
     connect(server, theirs.try_clone().unwrap(), theirs);
     ours
 }
 
-/// Waits until all have left.
+/// Waits until all connections are closed.
 fn wait_for(server: &Server) {
     wait_until(|| server.connections.count() == 0);
 }
 
-/// What is answered to that input, which then ends.
+/// The answers to an input, which then ends.
 fn answers(input: &str) -> Vec<String> {
     let (reader, mut writer) = io::pipe().unwrap();
     let (ours, theirs) = UnixStream::pair().unwrap();
@@ -183,7 +183,7 @@ fn what_was_begun_is_carried_out_though_nobody_reads() {
     connect(&server, theirs.try_clone().unwrap(), theirs.try_clone().unwrap());
     ours.write_all(format!("{EXEC}\n{WRITE}\n").as_bytes()).unwrap();
     drop(ours);
-    // A child that another test starts at this moment can have the connection open for a while.
+    // A child that another test is just starting may have the connection open for a while.
     let is_closed = || {
         let mut polled = [PollFd::new(&theirs, PollFlags::empty())];
         poll(&mut polled, Some(&Timespec::default())).unwrap();
@@ -226,7 +226,7 @@ fn an_output_that_does_not_wait_is_waited_for() {
     assert_eq!(answers.filter(|answer| answer.len() > 1 << 20).count(), 4);
 }
 
-/// What is written for that input, each write for itself.
+/// The writes that answer an input, each as a text of its own.
 #[cfg(target_os = "linux")]
 fn writes(input: &str) -> Vec<String> {
     use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
@@ -252,11 +252,11 @@ fn writes(input: &str) -> Vec<String> {
 fn answers_are_written_together_and_before_what_may_take_long() {
     let interrupt = "{\"jsonrpc\":\"2.0\",\"method\":\"interrupt\",\"params\":{\"key\":\"a\"}}";
     let input = format!("{PING}\n{PING}\n{WRITE}\n{PING}\n{EXEC}\n{interrupt}\n");
-    // Where the machine is slow they are written one by one.
+    // On a slow machine the answers may be written one by one.
     let together = (0..200).any(|_| {
         let all = writes(&input);
         assert_eq!(all.concat(), format!("{PONG}\n{PONG}\n{WRITTEN}\n{PONG}\n{PONG}\n"));
-        // That of the command comes last, and alone.
+        // The answer to the command comes last, in a write of its own.
         assert_eq!(all.last().unwrap(), &format!("{PONG}\n"));
         all == [format!("{PONG}\n{PONG}\n"), format!("{WRITTEN}\n{PONG}\n"), format!("{PONG}\n")]
     });
@@ -274,7 +274,7 @@ fn a_long_queue_is_answered_in_few_writes() {
     assert!(few, "each is written by itself");
 }
 
-/// Gives a megabyte to whoever reads a file, and counts the requests that were begun.
+/// Returns a megabyte for each file that is read, and counts the requests that were begun.
 #[derive(Default)]
 struct Long(Mutex<usize>);
 
@@ -290,7 +290,7 @@ impl Service for Arc<Long> {
 const READ: &str =
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"read_file\",\"params\":{\"path\":\"a\"}}";
 
-/// A client of it that has asked to read a file, and has not read the answer.
+/// A client that has requested a file and has not read the answer.
 fn unread(server: &Arc<Server>) -> UnixStream {
     let mut ours = client(server);
     ours.write_all(format!("{READ}\n").as_bytes()).unwrap();
@@ -311,7 +311,7 @@ fn who_vanishes_with_a_long_answer_unread_gives_back_what_was_held_for_it() {
     let service = Arc::new(Long::default());
     let server = server(Arc::clone(&service), LINES, ANSWERS);
     let mut ours = unread(&server);
-    // A long line behind it takes nothing that others wait for.
+    // A long line after the request takes no memory that others wait for.
     let long = format!("{WRITE}{}", " ".repeat(1 << 18));
     ours.write_all(long.as_bytes()).unwrap();
     thread::sleep(Duration::from_millis(10));
@@ -384,7 +384,7 @@ fn a_long_answer_has_its_share_before_it_is_there_and_a_commands_when_it_has_end
 
 #[test]
 fn what_is_long_is_held_within_what_there_is_for_all_and_all_get_through() {
-    /// Gives a megabyte, whatever is asked for.
+    /// Returns a megabyte for every request.
     struct Large;
     impl Service for Large {
         fn call(&self, _: Method) -> Result<Given, RpcError> {
@@ -400,7 +400,7 @@ fn what_is_long_is_held_within_what_there_is_for_all_and_all_get_through() {
     };
     let long = asked("read_file", "path", 1 << 20) + &asked("exec", "cmd", 1 << 20);
     let input = (long + &asked("read_file", "path", 1)).repeat(2);
-    // The last of them is less than a single line or answer may need.
+    // The last limits are smaller than a single line or answer.
     for (lines, answers) in [(40 << 20, 80 << 20), (100 << 20, 200 << 20), (1, 1)] {
         let server = server(Large, lines, answers);
         thread::scope(|scope| {

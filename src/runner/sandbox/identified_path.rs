@@ -1,5 +1,5 @@
-//! Files and folders that commands are shown. They are opened without following links, and compared with what they were when
-//! they were chosen.
+//! Files and folders that are shown to commands. They are opened without following links, and their identity is
+//! compared with the one that was recorded when they were chosen.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -14,7 +14,7 @@ use super::request::IdentifiedPath;
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl IdentifiedPath {
-    /// Identifies what is at a path now.
+    /// Records the identity of the file or folder that is at a path now.
     ///
     /// # Errors
     /// A component of the path is a link, or the path does not exist.
@@ -28,14 +28,14 @@ impl IdentifiedPath {
         Ok(Self { path, device: found.dev(), inode: found.ino(), is_folder, setting })
     }
 
-    /// Opens the file or folder; None if it cannot be shown any more and a command can run without it.
+    /// Opens the file or folder. None if it cannot be shown any more and a command can run without it.
     ///
     /// # Errors
-    /// A setting names the path, and something else is there now.
+    /// A setting names the path, and something else is at the path now.
     pub(in crate::runner) fn open(&self, writable: bool) -> io::Result<Option<File>> {
         match self.try_open() {
             Ok(handle) => Ok(Some(handle)),
-            // The user that commands run as may have access to less than this process.
+            // The user that commands run as may have access to fewer files than this process.
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(None),
             Err(e) if !writable && e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(_) if self.setting.is_empty() => Ok(None),
@@ -66,7 +66,7 @@ impl IdentifiedPath {
 /// Opens a path as a handle (`O_PATH`). No component may be a link.
 pub(in crate::runner) fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let opened = match openat2(CWD, path, HANDLE, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // openat2 is missing before Linux 5.6, and in some containers.
+        // openat2 is not available before Linux 5.6, and in some containers.
         Err(Errno::NOSYS | Errno::PERM) => {
             let names = path.components().filter(|part| matches!(part, Component::Normal(_)));
             let root = openat(CWD, "/", HANDLE, Mode::empty());

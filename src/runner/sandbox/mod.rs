@@ -1,5 +1,5 @@
-//! Confines commands. A helper starts each command: this same program, dispatched before anything else in `main`. It is
-//! small and single-threaded, so that it can enter namespaces, and it stays to end what the command leaves behind.
+//! Confines commands. A helper starts each command. The helper is this same program, dispatched before anything else in
+//! `main`: small and single-threaded, so that it can enter namespaces. It stays to end what the command leaves behind.
 //!
 //! ```text
 //! request           the request for a helper     view     what a command sees of this machine
@@ -39,14 +39,14 @@ pub(super) use system::{Orphans, ask_to_end};
 pub use tier::{Confinement, Tier};
 pub(super) use view::{View, make_own};
 
-/// The time limit for a helper to receive its request.
+/// How long a helper may take to receive its request.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// The first argument of a helper. No subcommand has this name.
+/// The first argument that makes this program a helper. No subcommand has this name.
 pub(super) const MARK: &str = "__command";
 
-/// If this process was started as a helper, acts as one and never returns. Call it first in `main`, before any thread
-/// starts. A program that uses this library to run commands must call it too, and set its own path as
+/// If this process was started as a helper, acts as one and never returns. Must be called first in `main`, before any
+/// thread starts. A program that uses this library to run commands must call it too, and set its own path as
 /// [`super::Runner::helper`].
 pub fn dispatch() {
     let mut arguments = std::env::args_os().skip(1);
@@ -60,23 +60,23 @@ pub fn dispatch() {
     }
 }
 
-/// Protects the environment, memory and open files of this process from the commands that it runs. Call it once in a process
-/// that runs commands. It has no effect on systems other than Linux, and none on root.
+/// Protects the environment, memory and open files of this process from the commands that it runs. Must be called once
+/// in a process that runs commands. Has no effect for root, or on systems other than Linux.
 pub fn close_to_commands() {
     system::close_to_others();
 }
 
 /// Sends a request. Reading from the returned channel never blocks.
 pub(super) fn send(request: &SandboxRequest, channel: UnixStream) -> io::Result<impl Read> {
-    // The program may not be a helper, and never read.
+    // The program may not be a helper. In that case it never reads.
     channel.set_write_timeout(Some(PATIENCE))?;
     request.send(&channel)?;
-    // The report is read when the helper has ended.
+    // The report is read after the helper has ended.
     channel.set_nonblocking(true)?;
     Ok(channel)
 }
 
-/// Why a command is too long for a shell, and what to do instead.
+/// Explains that a command is too long for the shell, and what to do instead.
 pub(super) fn too_long(request: &SandboxRequest) -> String {
     let length = |variable: &Variable| variable.name.len() + variable.value.len();
     let longest = request.environment.iter().max_by_key(|variable| length(variable));

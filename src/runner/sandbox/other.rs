@@ -1,5 +1,5 @@
-//! The helper on systems other than Linux, for which there is no sandbox: it starts the shell, waits and reports. Processes
-//! that the command leaves behind are ended by parentage (see `tree`), which a process can escape.
+//! The helper on systems other than Linux, which have no sandbox. It starts the shell, waits and reports. Processes
+//! that the command leaves behind are found through their parents (see `tree`), but a process can escape from that.
 #![allow(
     clippy::unused_self,
     clippy::unnecessary_wraps,
@@ -17,7 +17,7 @@ use super::request::{Backend, SandboxRequest};
 
 const SHELL: &str = "/bin/sh";
 
-/// Carries out the request that comes through standard input, and reports.
+/// Carries out the request that comes through standard input, and reports the result.
 pub(super) fn helper() -> ! {
     let channel = io::stdin().as_fd().try_clone_to_owned();
     let Ok(mut channel) = channel.map(UnixStream::from) else { exit(1) };
@@ -47,7 +47,7 @@ pub(super) fn helper() -> ! {
     exit(0)
 }
 
-/// Nothing is started inside of anything.
+/// There is no inner helper on these systems.
 pub(super) fn inside(_channel: i32) -> ! {
     exit(2)
 }
@@ -56,7 +56,7 @@ pub(in crate::runner) fn ask_to_end(_helper: u32) {}
 
 pub(in crate::runner) fn close_to_others() {}
 
-/// A helper that was started.
+/// Represents a helper that was started.
 pub(crate) struct HelperGuard;
 
 impl HelperGuard {
@@ -65,10 +65,10 @@ impl HelperGuard {
     }
 }
 
-/// Nothing is adopted here.
+/// Does nothing: orphans are not adopted on these systems.
 pub fn adopt_orphans() {}
 
-/// Nothing is adopted here.
+/// Contains nothing: orphans are not adopted on these systems.
 pub(in crate::runner) struct Orphans;
 
 impl Orphans {
@@ -79,7 +79,7 @@ impl Orphans {
     pub(in crate::runner) fn end(&self) {}
 }
 
-/// What commands see: all that their user does. There is no view to confine them with.
+/// What commands see: everything that their user sees. There is no view to confine them.
 pub(super) mod view {
     use std::io;
     use std::path::{Path, PathBuf};

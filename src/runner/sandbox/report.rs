@@ -4,28 +4,28 @@ use std::io::Read;
 
 use crate::protocol::Ending;
 
-/// Longer than any report. A command with root's rights could send without end.
+/// The most bytes of a report that are read. A command with root's rights could send without end.
 const REPORT_LIMIT: u64 = 1 << 20;
 
-/// A mechanism that confines a command. A probe tries to get around it.
+/// A mechanism that confines a command. A probe tests each mechanism by trying to get around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mechanism {
-    /// The kernel ends what the command starts together with it.
+    /// When the command ends, the kernel also ends everything that it started.
     PidNamespace,
-    /// The helper adopts and ends what the command leaves behind.
+    /// The helper adopts and ends the processes that the command leaves behind.
     Subreaper,
     /// The command has its own root.
     Root,
-    /// Its only network is its own loopback.
+    /// The command's only network is its own loopback device.
     Network,
-    /// It has its own System V and POSIX queues.
+    /// The command has its own System V and POSIX queues.
     Ipc,
-    /// It has no capabilities, and can get none.
+    /// The command has no capabilities, and cannot get any.
     Capabilities,
-    /// No program that it starts gets more privileges.
+    /// No program that the command starts gets more privileges.
     NoNewPrivileges,
-    /// Landlock restricts it, too.
+    /// Landlock restricts the command's access to files, too.
     Landlock,
     /// Landlock blocks signals and abstract sockets.
     LandlockScope,
@@ -93,7 +93,7 @@ pub(in crate::runner) struct HelperReport {
 }
 
 impl HelperReport {
-    /// Reads a report; None if the helper ended without one.
+    /// Reads a report. None if the helper ended without a report.
     pub(in crate::runner) fn read(from: impl Read) -> Option<Self> {
         let mut text = Vec::new();
         // A read error counts as the end of the report.
@@ -103,7 +103,7 @@ impl HelperReport {
         Self::parse(whole.lines().next_back()?)
     }
 
-    /// Formats a report as one line, without a line end.
+    /// Formats a report as one line, without a line terminator.
     pub(in crate::runner) fn line(facts: MechanismSet, ending: &str) -> String {
         format!("facts={:x};{}", facts.0, ending.replace('\n', " "))
     }

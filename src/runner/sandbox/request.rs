@@ -1,5 +1,5 @@
-//! The request for a helper: one command, and everything that it may see and do. It is sent as JSON through the socket that
-//! later carries the report, since everybody can read a process's arguments.
+//! The request for a helper: one command, and everything that it may see and do. It is sent as JSON through the socket
+//! that later carries the report, because everybody can read a process's arguments.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -9,42 +9,42 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// How to confine a command. The helper does exactly this or fails.
+/// How to confine a command. The helper does exactly this, or fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::runner) enum Backend {
-    /// Namespaces and a root that the helper makes.
+    /// Namespaces and a root, made by the helper.
     Full,
-    /// The same made by `bwrap`.
+    /// Namespaces and a root, made by `bwrap`.
     Bwrap,
-    /// The helper inside bwrap, which adds the restrictions that bwrap does not make.
+    /// The helper inside bwrap. It adds the restrictions that bwrap does not provide.
     Inside,
     /// Landlock and seccomp alone.
     Partial,
-    /// Nothing: the command has its user's rights.
+    /// No restrictions: the command has its user's rights.
     Open,
 }
 
-/// A file or folder that commands are shown, and its identity when it was chosen: by its path alone,
-/// whoever puts a link in its place would choose another.
+/// A file or folder that is shown to commands, and its identity when it was chosen. The path alone is not enough:
+/// somebody could replace it by a link to something else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::runner) struct IdentifiedPath {
-    /// Where it is; no component of this is a link.
+    /// The path. None of its components is a link.
     #[serde(with = "os_text")]
     pub(in crate::runner) path: PathBuf,
-    /// Device and inode of the folder. Of a file, those of the folder that contains it: editors and
-    /// installers replace files.
+    /// The device and inode of a folder. For a file, those of its parent folder, because editors and installers replace
+    /// files.
     pub(in crate::runner) device: u64,
     pub(in crate::runner) inode: u64,
     pub(in crate::runner) is_folder: bool,
-    /// The setting that names it; a command is not run if something else is there by now. Empty for
-    /// what nobody named, which is then not shown.
+    /// The setting that names the path. If something else is at the path now, the command is not run. Empty if no
+    /// setting names the path; a changed path is then left out.
     pub(in crate::runner) setting: String,
 }
 
-/// A part of the root that a command sees. Later mounts cover earlier ones.
+/// A mount in the root that a command sees. Later mounts cover earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::runner) struct Mount {
-    /// Its path for the command.
+    /// Its path, as the command sees it.
     #[serde(with = "os_text")]
     pub(in crate::runner) at: PathBuf,
     pub(in crate::runner) kind: MountKind,
@@ -55,7 +55,7 @@ impl Mount {
         Self { at: at.into(), kind }
     }
 
-    /// Whether it is a link, which contains nothing itself.
+    /// Whether this is a link, which contains nothing itself.
     pub(in crate::runner) fn is_link(&self) -> bool {
         matches!(self.kind, MountKind::Link(_))
     }
@@ -68,17 +68,17 @@ pub(in crate::runner) enum MountKind {
     Read(IdentifiedPath),
     /// This file or folder, writable.
     Write(IdentifiedPath),
-    /// This folder. What the command writes there is discarded.
+    /// This folder. Everything that the command writes in it is discarded.
     Overlay(IdentifiedPath),
-    /// A link to this.
+    /// A link to this path.
     Link(#[serde(with = "os_text")] PathBuf),
-    /// An empty file or folder over what is there, if anything.
+    /// An empty file or folder that covers what exists at the path. If nothing exists, nothing is mounted.
     Cover,
-    /// The file that is there, which can be neither written nor replaced. Anything but a regular file is covered.
+    /// The file at the path, which can be neither written nor replaced. Anything except a regular file is covered.
     Show,
     /// A folder that cannot be renamed away.
     Pin,
-    /// What is there, read-only.
+    /// The entry at the path, read-only.
     Keep,
 }
 
@@ -114,22 +114,22 @@ pub(in crate::runner) struct SandboxRequest {
     /// The working directory, as the command sees it.
     #[serde(with = "os_text")]
     pub(in crate::runner) folder: PathBuf,
-    /// Its whole environment.
+    /// The command's complete environment.
     pub(in crate::runner) environment: Vec<Variable>,
     /// A file that is locked while the command runs; empty for none.
     #[serde(with = "os_text")]
     pub(in crate::runner) lock: PathBuf,
-    /// The user and group that it runs as, if they are not the helper's.
+    /// The user and group that the command runs as, if they are not the helper's.
     pub(in crate::runner) user: Option<(u32, u32)>,
-    /// Whether it can use the network.
+    /// Whether the command can use the network.
     pub(in crate::runner) network: bool,
-    /// Its resource limits.
+    /// The command's resource limits.
     pub(in crate::runner) limits: CommandLimits,
-    /// What it sees, in order.
+    /// What the command sees, in the order of mounting.
     pub(in crate::runner) mounts: Vec<Mount>,
     /// Whether to test the restrictions instead of running the command.
     pub(in crate::runner) probe: bool,
-    /// For probes: the surroundings of the helper, to compare with those of the command.
+    /// For probes: what identifies the helper's root, network and queues, for comparison with those of the command.
     pub(in crate::runner) surroundings: String,
 }
 
@@ -143,7 +143,7 @@ impl SandboxRequest {
         to.shutdown(Shutdown::Write)
     }
 
-    /// Receives a request; None if what arrives is not one.
+    /// Receives a request. None if the received text is not a request.
     pub(in crate::runner) fn receive(mut from: &UnixStream) -> Option<Self> {
         let mut bytes = Vec::new();
         from.read_to_end(&mut bytes).ok()?;
@@ -151,7 +151,7 @@ impl SandboxRequest {
     }
 }
 
-/// Serializes paths and variables, which need not be UTF-8, as strings in which each byte is a character.
+/// Serializes paths and variables, which may not be UTF-8, as strings in which each character stands for a byte.
 mod os_text {
     use std::ffi::{OsStr, OsString};
     use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -1,5 +1,5 @@
-//! Sandbox tiers. A probe runs in place of a command in each tier and tries to get around the restrictions. The first tier
-//! that keeps all its promises is used, and a command that cannot get it does not run.
+//! Sandbox tiers. In each tier, a probe runs in place of a command and tries to get around the restrictions. The first
+//! tier that keeps all its promises is used. A command that cannot be run in that tier does not run.
 
 use std::fmt;
 
@@ -10,26 +10,26 @@ use crate::settings::SandboxMode;
 /// The strength of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
-    /// Namespaces, a root built from an allow list, Landlock, seccomp.
+    /// Namespaces, a root built from an allow list, Landlock and seccomp.
     Full,
-    /// The same, with namespaces made by `bwrap`.
+    /// Like `Full`, but `bwrap` makes the namespaces.
     FullBwrap,
     /// Landlock and seccomp.
     Partial,
-    /// No sandbox, by the person's choice.
+    /// No sandbox, because the person chose that.
     Off,
     /// No sandbox is available.
     None,
 }
 
-/// What confines commands here.
+/// What confines commands on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
     /// The tier.
     pub tier: Tier,
     /// The mechanisms that work.
     pub facts: MechanismSet,
-    /// The stronger tiers that are not available, and why.
+    /// The stronger tiers that are not available, and the reasons.
     pub missing: Vec<(Tier, String)>,
     /// Whether commands can use the network.
     pub network: bool,
@@ -48,7 +48,7 @@ impl fmt::Display for Tier {
 }
 
 impl Tier {
-    /// The tiers to try for a setting, strongest first.
+    /// The tiers to try for a setting, the strongest first.
     pub(in crate::runner) fn candidates(mode: SandboxMode) -> &'static [Self] {
         match mode {
             SandboxMode::Auto => &[Self::Full, Self::FullBwrap, Self::Partial],
@@ -58,7 +58,7 @@ impl Tier {
         }
     }
 
-    /// How the helper makes this tier; None if there is none.
+    /// How the helper implements this tier; None if no sandbox is available.
     pub(in crate::runner) fn backend(self) -> Option<Backend> {
         match self {
             Self::Full => Some(Backend::Full),
@@ -69,7 +69,7 @@ impl Tier {
         }
     }
 
-    /// The mechanisms that must work in this tier.
+    /// The mechanisms that this tier must provide.
     fn promises(self, network: bool) -> &'static [Mechanism] {
         use Mechanism as M;
         const FULL: &[M] = &[
@@ -97,7 +97,7 @@ impl Tier {
         }
     }
 
-    /// Which promised mechanisms do not work, in words.
+    /// Describes which promised mechanisms do not work; None if all work.
     pub(in crate::runner) fn shortfall(self, facts: MechanismSet, network: bool) -> Option<String> {
         let missing: Vec<String> = self
             .promises(network)
@@ -113,14 +113,14 @@ impl Tier {
         matches!(self, Self::Full | Self::FullBwrap)
     }
 
-    /// Whether anything confines commands.
+    /// Whether the tier confines commands at all.
     pub fn confines(self) -> bool {
         self.is_full() || self == Self::Partial
     }
 }
 
 impl Confinement {
-    /// A line for the outbox, `status` and `doctor`.
+    /// A line that describes the sandbox, for the outbox, `status` and `doctor`.
     pub fn line(&self) -> String {
         let scope = if self.facts.has(Mechanism::LandlockScope) { "" } else { ", signals" };
         let second = if self.facts.has(Mechanism::Landlock) {
@@ -145,7 +145,7 @@ impl Confinement {
         line
     }
 
-    /// What happens to processes that a command leaves behind.
+    /// Describes what happens to processes that a command leaves behind.
     fn tree(&self) -> &'static str {
         if self.facts.has(Mechanism::PidNamespace) {
             "whatever a command starts ends with it (pid namespace)"

@@ -1,17 +1,17 @@
-//! Secrets across the edge of what is shown: the rest of the text tells what they are.
+//! Secrets across the edge of the shown part: the rest of the text helps to recognise them.
 
 use super::forms::Form;
 use super::*;
 use crate::secrets::{CutEnds, TextContext, redact_part};
 
-/// What is shown of the middle of a text.
+/// The redacted middle of a text.
 fn shown_part(before: &str, text: &str, after: &str) -> String {
     let whole = [before, text, after].concat();
     let part = before.len()..before.len() + text.len();
     redact_part(&whole, part, &TextContext::default()).text
 }
 
-/// Withholds a secret that is cut after each of its characters, on both sides of the cut.
+/// Cuts a secret after each of its characters, and checks that both sides are withheld.
 #[track_caller]
 fn withheld_at_every_cut(before: &str, secret: &str, after: &str, kind: &str) {
     for at in 1..secret.len() {
@@ -39,7 +39,7 @@ fn a_token_is_withheld_on_both_sides_of_every_cut() {
     let (head, rest) = body.split_at(20);
     let shown = shown_part("", &format!("tok_ghp_{head}"), rest);
     assert_eq!(shown, "tok_[withheld: GitHub token]");
-    // A token that a text happens to end with is whole.
+    // A token at the end of a part may be complete.
     let token = format!("ghp_{body}");
     assert_eq!(shown_part("", &token, "\nx"), "[withheld: GitHub token]");
     assert_eq!(shown_part("x", "", &token), "");
@@ -90,7 +90,7 @@ fn a_key_is_withheld_on_both_sides_of_every_cut() {
             assert!(shown.contains("[withheld: private key]"), "{shown}");
         }
     }
-    // Also if nobody knows that something is missing.
+    // The same holds if it is unknown that the text was cut off.
     let line = &body[0][..30];
     let withheld = format!("{begin}[withheld: private key]");
     assert_eq!(redact(&format!("{begin}{line}"), None).text, withheld);
@@ -130,7 +130,7 @@ fn a_piece_of_a_token_is_withheld_at_the_edge_of_an_isolated_line() {
             let text = isolated(&format!("{rest} key={piece}"), end);
             shown += usize::from(text != format!("{rest} key=[withheld: cut-off token]"));
         }
-        // Some have too few digits to be told from words.
+        // Some have too few digits to be distinguished from words.
         let most = if length < 16 { 60 } else { 20 };
         assert!(shown <= most, "{length}: {shown} of 100 are shown");
     }

@@ -1,4 +1,4 @@
-//! Tokens of the well-known services.
+//! Tokens of well-known services.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ struct Table {
     without_sample: Vec<WithoutSample>,
 }
 
-/// Tokens as a service makes them; see `forms.toml`.
+/// The description of a service's tokens; see `forms.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sample {
@@ -31,7 +31,7 @@ pub(super) struct Sample {
     pub(super) keep_prefix: bool,
 }
 
-/// A format whose tokens other tests make.
+/// A format that other tests cover.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WithoutSample {
@@ -40,7 +40,7 @@ struct WithoutSample {
     reason: String,
 }
 
-/// Such tokens with one of their prefixes.
+/// A format of tokens with one of its prefixes.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
     pub(super) prefix: &'static str,
@@ -67,13 +67,13 @@ impl Form {
         self.alphabet.is_match(&[byte])
     }
 
-    /// Of what letters tokens are drawn here.
+    /// The characters of which tokens are made here.
     pub(super) fn letters(self) -> Vec<u8> {
         let of = if self.has(b'%') { BASE64 } else { BASE62 };
         of.iter().copied().filter(|byte| self.has(*byte)).collect()
     }
 
-    /// Whether a token of it is one also behind a letter.
+    /// Whether a token is recognised even after a letter.
     fn is_distinct(self) -> bool {
         self.prefix.len() >= 4 && !matches!(self.prefix, "key-" | "1//0")
     }
@@ -186,11 +186,11 @@ fn a_token_is_found_wherever_it_stands() {
             withheld(&format!("{before}{token}{after}"), None, &secret, &sort);
             withheld(&format!("{before}{token}{after}"), Some("src/main.rs"), &secret, &sort);
         }
-        // The end of a word, where its prefix can be one.
+        // If the prefix can be the end of a word, this is no token.
         if !form.keep_prefix && !form.is_distinct() {
             shown(&format!("q{token}"), None);
         }
-        // Too short for one.
+        // The token is too short.
         shown(&token[..token.len() - form.length.0 + 8], Some("a.rs"));
     }
 }
@@ -204,7 +204,7 @@ fn a_token_is_found_directly_behind_a_word() {
             withheld(&format!("a {before}{token} b"), None, &secret, &form.kind);
         }
     }
-    // And before what somebody put behind it, where it cannot be a part of it.
+    // Before a suffix that cannot be a part of the token, it is also recognised.
     for form in of_note().filter(|form| !form.keep_prefix && !form.has(b'_')) {
         let (token, secret) = token(&form, 5);
         for behind in ["_", "_old", "_2"] {
@@ -214,7 +214,7 @@ fn a_token_is_found_directly_behind_a_word() {
     let signed = of_note().find(|form| form.kind == "Azure signature").unwrap();
     let (signature, secret) = token(&signed, 5);
     withheld(&format!("a {signature}_x b"), None, &secret, &signed.kind);
-    // Behind a letter what follows must be no word, which few are that were drawn.
+    // After a letter, the rest must not look like a word. Few random tokens do.
     let (mut missed, mut all) = (0, 0);
     for form in of_note() {
         for seed in 0..50 {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::*;
 
-/// Lines as those of a key.
+/// Lines that look like those of a key.
 fn body(width: usize) -> Vec<String> {
     let text = format!("MIIE{}Ab==", drawn(BASE64, width * 4, 21));
     text.as_bytes().chunks(width).map(|line| String::from_utf8(line.to_vec()).unwrap()).collect()
@@ -197,7 +197,7 @@ fn a_key_that_was_made_just_now_is_found() {
     );
 }
 
-/// The lines of a key as wide as `width`, each as `around` writes it, and their text.
+/// The lines of a key, `width` characters each and formatted with `around`, and the whole text.
 fn framed(width: usize, around: &str) -> (Vec<String>, String) {
     let all = drawn(BASE64, 64 * 5 + 9, 31 + width as u64);
     let body: Vec<String> =
@@ -233,7 +233,7 @@ fn a_key_is_withheld_among_more_words_than_it_has_characters() {
             withholds_all(&body, &text);
         }
     }
-    // Also if only the lines of the key have something around them.
+    // The same holds if only the lines of the key have other text around them.
     let lines: Vec<String> = (0..20).map(|n| drawn(BASE64, 16, n)).collect();
     let commands: String =
         lines.iter().map(|line| format!("echo {line} >> /etc/ssl/private/server.key\n")).collect();
@@ -264,7 +264,7 @@ fn every_half_of_a_narrow_key_is_withheld() {
 
 #[test]
 fn what_begins_a_key_of_rsa_does_not_look_random_and_is_withheld() {
-    // The first characters of each such key in PKCS #8.
+    // Every RSA key in PKCS #8 begins like this.
     let all = format!("MIIEuwIBADANBgkqhkiG9w0BAQEFAASCBKUwggSh{}", drawn(BASE64, 400, 5));
     for width in [12, 16] {
         let lines: Vec<String> =
@@ -296,7 +296,7 @@ fn what_stands_between_two_keys_is_shown() {
         + &format!("{dashes}END CERTIFICATE{dashes}\n");
     let shown = redact(&format!("{key}{certificate}{key}"), None).text;
     assert!(shown.contains(&certificate), "{shown}");
-    // Nor is what follows a marker that is only mentioned, or precedes one.
+    // Text after a marker that is only mentioned, or before one, also stays.
     stays(&format!("A file that has {} first.\n{certificate}", begin("")));
     stays(&format!("{certificate}It ends with\n{}\n", end("")));
 }

@@ -1,4 +1,4 @@
-//! Secrets of files, found again elsewhere.
+//! Secrets from files that are found in other texts.
 
 use super::*;
 use crate::secrets::{SecretSnapshot, TextContext, is_secret_text_file, redact_part};
@@ -10,7 +10,7 @@ fn shown_with(snapshot: &SecretSnapshot, text: &str) -> String {
     part_shown_with(snapshot, "", text, "")
 }
 
-/// What is shown of the middle of a text.
+/// The redacted middle of a text.
 fn part_shown_with(snapshot: &SecretSnapshot, before: &str, text: &str, after: &str) -> String {
     let context = TextContext { snapshot: Some(snapshot), ..TextContext::default() };
     let whole = [before, text, after].concat();
@@ -30,7 +30,7 @@ fn values_of_an_environment_are_found_wherever_they_stand() {
         .replace("ADMIN_PASSWORD=password", "ADMIN_PASSWORD=[withheld: .env value]")
         .replace("https://hooks.corp/T7/b81", "[withheld: .env value]");
     assert_eq!(shown_with(&snapshot, output), expected);
-    // A password that is what stands for others does not stand for itself.
+    // A password may be the same as the words in a mark. Marks are not redacted again.
     let key = "a private key here: [withheld: private key]\n";
     let expected = "a [withheld: .env value] here: [withheld: private key]\n";
     assert_eq!(shown_with(&snapshot, key), expected);
@@ -92,7 +92,7 @@ fn lines_of_a_key_are_found_in_any_order() {
     assert_eq!(snapshot.kinds.len(), 5);
     let output = format!("{}\n{}\n", lines[3], lines[1]);
     let mark = "[withheld: private key]";
-    // Of a whole key still only the first line says so.
+    // For a whole key, only the first line still gets a mark.
     let expected = format!(
         "{dashes}BEGIN PRIVATE KEY{dashes}\n{mark}\n\n\n\n\n{dashes}END PRIVATE KEY{dashes}\n"
     );
@@ -136,7 +136,7 @@ fn what_is_looked_for_is_bounded() {
 fn a_value_that_stands_in_many_files_takes_room_once() {
     let long = |n| format!("SECRET_TOKEN={}\n", drawn(BASE64, 200, n));
     let (same, last) = (long(7), long(8));
-    // Two hundred times that is more than is kept in mind.
+    // Two hundred different values of this length would exceed the limit.
     let files: Vec<String> = (0..200).map(|n| format!("{n}/.env")).collect();
     let mut all: Vec<(&str, &str)> = files.iter().map(|path| (&**path, &*same)).collect();
     all.push(("z/.env", &last));

@@ -1,5 +1,5 @@
-//! What is a secret and what is none. No sample stands here as it would be findings: all are put
-//! together as the tests run.
+//! Tests which texts are secrets. No source file contains a sample that would be found as a secret: the samples are
+//! composed at run time.
 
 mod cut;
 mod forms;
@@ -18,7 +18,7 @@ pub(super) const BASE64: &[u8] =
 pub(super) const HEX: &[u8] = b"0123456789abcdef";
 pub(super) const BASE32: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// `length` characters, the same for the same seed.
+/// `length` random characters. The same seed gives the same characters.
 pub(super) fn drawn(of: &[u8], length: usize, seed: u64) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d;
     (0..length)
@@ -32,12 +32,12 @@ pub(super) fn drawn(of: &[u8], length: usize, seed: u64) -> String {
         .collect()
 }
 
-/// What was findings in a text, by name.
+/// The kinds of the findings in a text. `name` is the file name.
 pub(super) fn sorts(text: &str, name: Option<&str>) -> Vec<String> {
     redact(text, name).findings.iter().map(|finding| finding.kind.to_string()).collect()
 }
 
-/// Screens a text that holds `secret` once: it goes, and all else stays.
+/// Checks that `secret`, which occurs once in a text, is withheld, and that the rest stays.
 #[track_caller]
 pub(super) fn withheld(text: &str, name: Option<&str>, secret: &str, sort: &str) {
     let Redacted { text: shown, findings } = redact(text, name);

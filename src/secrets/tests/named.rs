@@ -1,4 +1,4 @@
-//! Secrets that are known by their names, their files or their addresses.
+//! Secrets that are recognised by their names, files or URLs.
 
 use super::*;
 
@@ -135,7 +135,7 @@ fn what_only_looks_like_a_setting_is_shown() {
     }
     shown(&format!("\"src/token.rs\":\"{hex}\""), Some(".cargo-checksum.json"));
     shown(&format!("checksum = \"{hex}\""), Some("Cargo.lock"));
-    // In a source what has no quotes is an expression.
+    // In source code, a value without quotes is an expression.
     shown(&format!("token = {}", drawn(BASE62, 24, 34)), Some("a.py"));
 }
 
@@ -161,7 +161,7 @@ fn the_values_of_an_environment_go_and_the_harmless_stay() {
     {
         shown(text, Some(name));
     }
-    // What is known by its own form is told as that, and the whole value goes.
+    // A secret with a known format is reported as that kind, and the whole value is withheld.
     let token = format!("ghp_{}", drawn(BASE62, 36, 41));
     withheld(&format!("T={token}\n"), Some(".env"), &token, "GitHub token");
     let url = format!("postgres://app:{}@db.corp/x", drawn(BASE62, 16, 42));

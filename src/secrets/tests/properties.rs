@@ -1,11 +1,11 @@
-//! What holds for any text.
+//! Properties that hold for any text.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
 
-/// What secrets are made of and stand in, in any disorder.
+/// Pieces of secrets and of the text around them, in any order.
 fn pieces() -> impl Strategy<Value = String> {
     let dashes = "-".repeat(5);
     let mut pieces: Vec<String> = [

@@ -1,4 +1,4 @@
-//! What the person is told.
+//! The report for the person.
 
 use super::*;
 use crate::secrets::{CutEnds, Redactor};
@@ -56,7 +56,7 @@ fn of_a_part_the_lines_are_those_of_the_file() {
     let mut redactor = Redactor::new(&Secrets { mode: SecretsMode::Warn, ..Secrets::default() });
     let text = format!("x\nt = {}\n", token(1));
     assert_eq!(redactor.isolated_lines(Some("a.txt"), 900, &text, CutEnds::default()), text);
-    // The line by itself is the same.
+    // The line on its own gives the same result.
     redactor.isolated_lines(Some("a.txt"), 901, text.lines().nth(1).unwrap(), CutEnds::default());
     assert_eq!(
         redactor.summaries(),
@@ -101,7 +101,7 @@ fn stray_lines_of_a_narrow_key_are_withheld() {
             let text = redactor.isolated_lines(Some(path), 9, &line, cut).into_owned();
             shown += usize::from(text.contains(&line[..8]));
         }
-        // Only before the first that looks random.
+        // At most the text before the first run that looks random is shown.
         assert!(shown <= 1, "{width}: {shown} are shown");
         let block: String = (0..4).map(|n| drawn(BASE64, width, n) + "\n").collect();
         let text = redactor.isolated_lines(Some("other.txt"), 9, &block, cut);

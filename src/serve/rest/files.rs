@@ -87,7 +87,7 @@ pub(super) fn decoded(text: &str) -> Option<String> {
 /// The step of a single operation.
 ///
 /// # Errors
-/// It is not in order.
+/// The operation is invalid.
 fn step(operation: &Value) -> Result<Step, ApiError> {
     let message = json!({ "protocolVersion": "1.0", "operations": [operation] });
     let received = operations::receive(&message.to_string())

@@ -149,7 +149,7 @@ impl ApiError {
         Self::issues(&faults.map(issue).collect::<Vec<_>>())
     }
 
-    /// Executing it failed. Not a status that makes clients retry, because they must not do it twice.
+    /// Executing the request failed. The status does not make clients retry, because it must not be executed twice.
     fn failed(error: &Error) -> Self {
         Self::new(StatusCode::CONFLICT, "EXECUTION_ERROR", error.to_string())
     }
@@ -211,7 +211,7 @@ fn fields<T: DeserializeOwned>(path: &str, object: Map<String, Value>) -> Result
 }
 
 impl ApiCall<'_> {
-    /// The body, an object; a missing one is empty.
+    /// Parses the body, a JSON object. A missing body counts as an empty object.
     fn body<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         let text = if self.text.trim().is_empty() { "{}" } else { &self.text };
         let invalid = |why: &str| ApiError::invalid("", why);
@@ -275,7 +275,7 @@ pub(super) async fn health(request: Request) -> Response {
     } else {
         json!({ "status": "ok", "timestamp": Timestamp::now(), "checks": {} })
     };
-    // Both as Agent Spaces does it and in the envelope.
+    // The fields are at the top level, as in Agent Spaces, and also in the envelope.
     let envelope = enveloped(&body, &id);
     body["data"] = envelope["data"].clone();
     body["meta"] = envelope["meta"].clone();

@@ -173,7 +173,7 @@ enum WorkspaceKind {
 }
 
 impl SpaceRecord {
-    /// When it was destroyed or expired, if it was.
+    /// When the space was destroyed or expired, if it was.
     pub(super) fn ended(&self) -> Option<Timestamp> {
         let expired = Some(self.expires_at).filter(|at| *at <= Timestamp::now());
         self.destroyed_at.or(expired)

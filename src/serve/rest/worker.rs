@@ -25,7 +25,7 @@ use crate::session::{ApprovalDecision, RunRequest, Session};
 const IDLE: Duration = Duration::from_mins(1);
 /// How many requests of a space may wait.
 const WAITING: usize = 64;
-/// How long an answer is kept that could not be delivered.
+/// How long an answer that could not be delivered is kept.
 const KEPT: Duration = Duration::from_mins(1);
 /// How long closing a space waits for its running work.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -89,7 +89,7 @@ impl Ticket {
         self.progress().lost = (!is_delivered).then(Instant::now);
     }
 
-    /// The time it began, the run at its beginning, and its outcomes so far.
+    /// When the work began, the run at its beginning, and its outcomes so far.
     pub(super) fn so_far(&self) -> (Timestamp, Option<Session>, Vec<Outcome>) {
         let progress = self.progress();
         (progress.began, progress.run.clone(), progress.outcomes.clone())

@@ -1,4 +1,4 @@
-//! The words that a reply takes into account.
+//! Which messages a reply has read.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is known of files after replies and outboxes.
+//! The known versions of files after replies and outboxes.
 
 use proptest::prelude::*;
 
@@ -19,14 +19,14 @@ fn seen(files: &[(&str, &str)]) -> FileVersions {
     all
 }
 
-/// `a`, seen whole as `old` and then in these lines as `new`.
+/// `a`, seen completely as `old`, and then in these lines as `new`.
 fn seen_in_part(lines: &[Range]) -> FileVersions {
     let mut all = seen(&[("a", "old")]);
     all.record_lines(&path("a"), whole("new"), lines);
     all
 }
 
-/// In which state each line of `a` counts as seen: `o` old, `n` new, `l` later, `?` none that is there.
+/// The version in which each line of `a` counts as seen: `o` old, `n` new, `l` later, `?` none.
 fn states(all: &FileVersions, lines: usize) -> String {
     let state = |n| match all.get(&path("a"), (n, n)) {
         Some(seen) if seen == whole("old") => 'o',
@@ -41,7 +41,7 @@ fn excerpt(lines: impl IntoIterator<Item = usize>, more: usize) -> Excerpt {
     Excerpt { lines: lines.into_iter().map(|n| (n, String::new())).collect(), more }
 }
 
-/// An edit by search of `a`, what is shown with it, and what it came to.
+/// An edit of `a` by search, with its outcome and the excerpt shown with it.
 fn search(before: &str, after: &str, excerpt: Excerpt) -> (Operation, Detail) {
     let revision =
         Revision { before: whole(before), after: whole(after), excerpt, fuzzy_matches: vec![] };
@@ -54,7 +54,7 @@ fn edit(before: &str, after: &str) -> (Operation, Detail) {
     search(before, after, Excerpt::default())
 }
 
-/// An edit by lines of `a` as it was `before`.
+/// An edit of `a` by line numbers, based on the version `before`.
 fn edit_lines(before: &str, after: &str, lines: Range, inserted: usize) -> (Operation, Detail) {
     let (_, detail) = edit(before, after);
     let Detail::Replaced { path, revision, .. } = detail else { unreachable!() };
@@ -63,7 +63,7 @@ fn edit_lines(before: &str, after: &str, lines: Range, inserted: usize) -> (Oper
     (operation, Detail::Edited { path, lines, inserted, total: 9, revision })
 }
 
-/// An edit by lines that was refused, since `a` is this now; these lines are shown with it.
+/// An edit by line numbers that was refused, since `a` is now different. These lines are shown with the outcome.
 fn refused(now: &str, lines: Range) -> (Operation, Detail) {
     let fresh = PresentFile { path: path("a"), seen: whole(now) };
     let excerpt = excerpt(lines.0..=lines.1, 0);
@@ -96,7 +96,7 @@ fn step((operation, detail): (Operation, Detail)) -> (Step, Outcome) {
     (step, outcome)
 }
 
-/// What is known after a reply, once it is told what came of it.
+/// The known versions after a reply, once its results are shown.
 fn after(mut all: FileVersions, came_to: Vec<(Operation, Detail)>) -> FileVersions {
     for (step, outcome) in came_to.into_iter().map(step) {
         all.apply(&step, &outcome);
@@ -105,7 +105,7 @@ fn after(mut all: FileVersions, came_to: Vec<(Operation, Detail)>) -> FileVersio
     all
 }
 
-/// The same of `a`, seen whole as `old`.
+/// Like [`after`], for `a`, seen completely as `old`.
 fn after_old(old: Option<&str>, came_to: Vec<(Operation, Detail)>) -> Option<FileVersion> {
     let old: Vec<_> = old.iter().map(|old| ("a", *old)).collect();
     after(seen(&old), came_to).get(&path("a"), (1, 1))
@@ -119,7 +119,7 @@ fn what_was_written_is_seen_and_what_is_gone_forgotten() {
     assert_eq!(after_old(Some("1"), vec![edit("1", "2"), edit("2", "3")]), is("3"));
     let delete = || (Operation::Delete { path: path("a") }, Detail::Deleted { path: path("a") });
     assert_eq!(after_old(Some("1"), vec![delete()]), None);
-    // Of an edit of an older version nothing is known but that it was made.
+    // If an older version recorded the edit, the result is unknown.
     let (operation, _) = edit("1", "2");
     let detail = Detail::Replaced { path: path("a"), edits: 1, revision: None };
     assert_eq!(after_old(Some("1"), vec![(operation, detail)]), None);
@@ -129,7 +129,7 @@ fn what_was_written_is_seen_and_what_is_gone_forgotten() {
 fn a_file_that_had_changed_is_not_seen_for_an_edit_by_search() {
     assert_eq!(after_old(Some("1"), vec![edit("x", "y")]), Some(whole("1")));
     assert_eq!(after_old(Some("1"), vec![edit("x", "y"), create("2")]), Some(whole("2")));
-    // But for the lines that are shown with it.
+    // Only the lines shown with the edit count as seen.
     let all = after(seen(&[("a", "old")]), vec![search("x", "new", excerpt(3..=5, 0))]);
     assert_eq!(states(&all, 7), "??nnn??");
 }
@@ -147,7 +147,7 @@ fn a_line_that_was_shown_in_part_is_not_seen() {
     assert_eq!(states(&all, 5), "n?n?n");
     all.record_lines(&path("a"), whole("new"), &[(2, 2)]);
     assert_eq!(states(&all, 5), "nnn?n");
-    // All others stay seen, and an edit below leaves it where it is.
+    // All other lines stay seen, and an edit below keeps the partial line unseen.
     all.forget_newer(&path("a"));
     let mut all = after(all, vec![search("new", "new", excerpt(5..=5, 0))]);
     assert_eq!(states(&all, 5), "nnn?n");
@@ -168,7 +168,7 @@ fn a_part_of_a_file_that_changed_makes_only_that_part_known() {
     all.record_lines(&path("a"), whole("new"), &[(6, 6), (1, 1)]);
     assert_eq!(states(&all, 7), "n?nnnn?");
     assert_eq!(all.get(&path("a"), (4, 6)), Some(whole("new")));
-    // A third state: what was seen of the second is of no use.
+    // In a third version, the lines seen of the second one no longer count.
     all.record_lines(&path("a"), whole("later"), &[(2, 3)]);
     assert_eq!(states(&all, 7), "?ll????");
     all.record(path("a"), whole("later"));
@@ -183,13 +183,13 @@ fn a_part_of_a_file_that_did_not_change_changes_nothing() {
     let mut part = FileVersions::default();
     part.record_lines(&path("a"), whole("old"), &[(3, 5)]);
     assert_eq!(states(&part, 7), "ooooooo");
-    // It is as it was again: only what is shown of it now counts.
+    // The file is back in its old version. Only lines shown since then count.
     let mut all = seen_in_part(&[(3, 5)]);
     all.record_lines(&path("a"), whole("old"), &[(4, 7)]);
     assert_eq!(states(&all, 7), "???oooo");
     all.record_lines(&path("a"), whole("old"), &[(1, 3)]);
     assert_eq!(states(&all, 7), "ooooooo");
-    // The beginning of a large file that may be what an edit made of it.
+    // The beginning of a large file may be the result of an edit.
     let mut large = seen(&[("a", "old")]);
     large.record_lines(&path("a"), FileVersion::of(b"ol", 3), &[(1, 1)]);
     assert_eq!(states(&large, 2), "oo");
@@ -204,11 +204,11 @@ fn fresh_lines_count_when_they_are_told_and_go_with_what_came_after_them() {
     assert_eq!(states(&all, 5), "?nnn?");
     let all = after(old(), vec![refused("new", (2, 4)), refused("new", (5, 6))]);
     assert_eq!(states(&all, 7), "?nnnnn?");
-    // An edit by search: above what is shown with it nothing moved.
+    // An edit by search moves no lines above its excerpt.
     let later = search("new", "later", excerpt(4..=5, 0));
     let all = after(old(), vec![refused("new", (2, 9)), later]);
     assert_eq!(states(&all, 9), "?llll????");
-    // One of which nothing, or not every place, is shown may be anywhere.
+    // If nothing, or not every place, is shown, the edit may be anywhere.
     for nowhere in [edit("new", "later"), search("new", "later", excerpt(4..=5, 1))] {
         let shown = nowhere.1.excerpt().is_some();
         let all = after(old(), vec![refused("new", (2, 9)), nowhere]);
@@ -216,7 +216,7 @@ fn fresh_lines_count_when_they_are_told_and_go_with_what_came_after_them() {
     }
     let all = after(old(), vec![refused("x", (1, 3)), create("new")]);
     assert_eq!(states(&all, 4), "nnnn");
-    // Nobody was told yet.
+    // The result was not shown yet.
     let mut within = old();
     let (step, outcome) = step(refused("new", (1, 1)));
     within.apply(&step, &outcome);
@@ -229,15 +229,15 @@ fn an_edit_by_lines_moves_the_lines_that_are_known() {
     let (step, outcome) = step(edit_lines("new", "later", (2, 2), 3));
     all.apply(&step, &outcome);
     assert_eq!(states(&all, 10), "?llll??ll?");
-    // What is seen as it stands is seen after it.
+    // If the edited version was seen completely, so is the new one.
     let all = after(seen(&[("a", "old")]), vec![edit_lines("old", "new", (2, 2), 3)]);
     assert_eq!(states(&all, 3), "nnn");
-    // An edit of another version leaves what is known as it is.
+    // An edit of another version does not change what is known.
     let mut all = seen_in_part(&[(2, 3)]);
     let (step, outcome) = self::step(edit("old", "later"));
     all.apply(&step, &outcome);
     assert_eq!(states(&all, 4), "?nn?");
-    // Another edit of a state that nobody saw tells of itself.
+    // After an edit of an unseen version, only the lines shown with it are known.
     let all = after(seen_in_part(&[(2, 3)]), vec![search("x", "later", excerpt(5..=6, 0))]);
     assert_eq!(states(&all, 7), "????ll?");
 }
@@ -283,7 +283,7 @@ fn it_is_kept_as_json_and_that_of_the_version_before_is_read() {
         let json = serde_json::to_string(&all).unwrap();
         assert_eq!(serde_json::from_str::<FileVersions>(&json).unwrap(), all);
     }
-    // Nothing of what is known of a file is lost in between.
+    // Saving and loading loses nothing that is known about a file.
     let mut all = seen_in_part(&[(2, 3), (7, 7)]);
     all.record(path("large"), FileVersion::of(b"ol", 3));
     all.record(path("gone"), whole("1"));
@@ -308,7 +308,7 @@ fn it_is_kept_as_json_and_that_of_the_version_before_is_read() {
         }
     }
     let digest = serde_json::to_value(whole("old")).unwrap()["digest"].clone();
-    // Earlier versions kept the version that was seen whole beside the lines of a newer one.
+    // Earlier versions stored the completely seen version next to the lines of a newer one.
     let newer = r#"{"digest":"x","size":1,"lines":[[2,3]]}"#;
     for rest in [String::new(), format!(r#","newer":{newer}"#)] {
         let older = format!(r#"{{"a":{{"digest":{digest},"size":3,"at":4{rest}}}}}"#);
@@ -343,7 +343,7 @@ fn what_is_in_doubt_and_was_seen_is_not_forgotten_for_what_was_not() {
         all.mark_outdated([before, &[path("f")], after].concat().into_iter());
         assert!(outdated(&all) && all.0.len() == MAX_FILES, "{first}, {others}");
         assert!((0..200).all(|n| all.get(&path(&format!("seen{n}")), (1, 1)).is_some()));
-        // Of all that is there it is forgotten last.
+        // Of all these files, it is forgotten last.
         (1..MAX_FILES).for_each(|n| all.record(path(&format!("later{n}")), whole("x")));
         assert!(outdated(&all), "{first}, {others}");
     }
@@ -384,7 +384,7 @@ fn an_edit_moves_what_stands_behind_it() {
     assert_eq!(after((1, 30), 0), []);
 }
 
-/// Each line as a name of its own, and which of them are in the ranges.
+/// Gives each line a unique name, and returns the names of the lines in the ranges.
 fn held(ranges: &LineRanges, file: &[usize]) -> Vec<usize> {
     let is_held = |(n, _): &(usize, &usize)| ranges.contain((n + 1, n + 1));
     file.iter().enumerate().filter(is_held).map(|(_, name)| *name).collect()
@@ -413,7 +413,7 @@ proptest! {
         let outside = |n: &usize| !(edit.0..=edit.1).contains(n);
         let rest: Vec<usize> = wanted.iter().copied().filter(outside).collect();
 
-        // The lines put in have names beyond 100, and are known where the edit met a range.
+        // Inserted lines have names above 100. They are known if the edit touched a known range.
         let mut edited = file.clone();
         edited.splice(edit.0 - 1..edit.1, 101..101 + inserted);
         let mut after = ranges;

@@ -111,7 +111,7 @@ fn what_would_not_be_taken_is_not_written() {
     }
     let told = with("max_tokens = \n", "policy", &["standard"]).unwrap_err().to_string();
     assert!(told.contains("deaddrop.toml:1: "), "{told}");
-    // What is wrong can be put right.
+    // An invalid setting can be corrected.
     assert_eq!(with("max_tokens = 1\n", "max_tokens", &["5000"]).unwrap(), "max_tokens = 5000\n");
     assert!(without("[guest]\ncommand = [\"a\"]\n", "guest.command").is_err());
 }
@@ -139,7 +139,7 @@ fn line_ends_stay_where_a_line_is_changed_or_removed() {
     assert_eq!(with(&crlf(TEXT), "max_tokens", &["9000"]).unwrap(), crlf(&plain));
     let plain = without(TEXT, "max_tokens").unwrap();
     assert_eq!(without(&crlf(TEXT), "max_tokens").unwrap(), crlf(&plain));
-    // A new line gives the whole file the line ends of Unix.
+    // Adding a line gives the whole file Unix line ends.
     let plain = with(TEXT, "policy", &["standard"]).unwrap();
     assert_eq!(with(&crlf(TEXT), "policy", &["standard"]).unwrap(), plain);
 }

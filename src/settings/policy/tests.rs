@@ -1,4 +1,4 @@
-//! Policies from a settings file to what they say.
+//! From policies in a settings file to their effect.
 
 use std::path::Path;
 use std::time::Duration;
@@ -201,12 +201,12 @@ fn presets_stand_in_their_order() {
     let ranked = || Policy::PRESETS.into_iter().filter(|name| *name != "ask").enumerate();
     for (n, strict) in ranked() {
         for (m, other) in ranked() {
-            // `workspace` leaves the network to the sandbox.
+            // `workspace` leaves the network to the sandbox settings.
             let opens = (strict, other) == ("permissive", "workspace");
             assert_eq!(is_wider(strict, other), n > m || opens, "{strict} {other}");
         }
     }
-    // Its files are those of `workspace`, and it alone asks about every command.
+    // The file rules are those of `workspace`, and only this policy asks about every command.
     for (name, ceiling, wider) in [
         ("ask", "standard", true),
         ("ask", "permissive", true),

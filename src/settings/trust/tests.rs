@@ -1,11 +1,11 @@
-//! What opens something, and what does not.
+//! Which settings need consent, and which do not.
 
 use std::path::PathBuf;
 
 use super::*;
 use crate::settings::{Config, FILE, Source};
 
-/// What these settings open over the person's own, by name.
+/// The names of these settings that need consent, compared with the person's own settings.
 fn opened_over(own: &str, text: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().canonicalize().unwrap();
@@ -159,7 +159,7 @@ fn a_protected_name_below_the_base_directory_opens_something() {
     ] {
         assert_eq!(opened_over("protected_names = ['Mine']", text), names, "{text}");
     }
-    // What the project itself lies in is the person's choice.
+    // The person chose the folder that contains the project.
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().canonicalize().unwrap().join(".claude");
     std::fs::create_dir(&project).unwrap();
@@ -186,7 +186,7 @@ fn a_folder_that_a_link_leads_out_counts_without_any_setting() {
     let own = format!("inbox_dir = {:?}", project.join("../elsewhere"));
     assert_eq!(opened_in(&project, &own, ""), [""; 0], "the person's own word");
     assert_eq!(opened_in(&project, "inbox_dir = '../elsewhere'", ""), [""; 0], "also from there");
-    // It says nothing of what a link of that name leads to; `~` is none but a name here.
+    // The name does not show where a link with this name leads. Here, `~` is an ordinary name.
     link("../elsewhere", "~");
     for own in ["'inbox'", "'inbox/../elsewhere'", "'~/x'", "'./inbox'"] {
         let own = format!("inbox_dir = {own}");

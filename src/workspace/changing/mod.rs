@@ -10,13 +10,13 @@ use crate::protocol::{
 };
 use crate::text::{count, visible_line};
 
-/// How many bytes all edits of one operation may read and move together. This takes a second or two, in which they
-/// cannot be interrupted.
+/// How many bytes all edits of one operation may read and move together. Handling this many bytes takes a second or
+/// two, and the edits cannot be interrupted during that time.
 const EDITS_LIMIT: u64 = 1 << 30;
 
-/// A changed place with more lines is shown only at its beginning and end.
+/// A changed place with more lines than this is shown only at its beginning and end.
 const MAX_CHANGED: usize = 10;
-/// The same for a place that is shown so that an edit can be sent again.
+/// The same limit for a place that is shown so that the model can send its edit again.
 const MAX_ASKED: usize = 30;
 
 /// Applies a change to a file's bytes; returns the new bytes and a description.
@@ -86,7 +86,7 @@ fn revision(
     Box::new(Revision { before, after, excerpt, fuzzy_matches })
 }
 
-/// The failure for an edit by line numbers of a file that has changed since the model saw it. Shows the present lines.
+/// The failure for an edit by line numbers if the file has changed since the model saw it. Shows the current lines.
 fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
     let total = count_lines(now);
     let asked = match total {
@@ -106,7 +106,7 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
         }
         _ => "The file is empty now".to_owned(),
     };
-    // A line that is cut does not count as seen.
+    // A line that is cut does not count as seen by the model.
     let asked = asked.0..asked.0 + asked.1;
     let cut = |(n, text): &(usize, String)| asked.contains(n) && Excerpt::is_cut(text);
     let advice = match excerpt.lines.iter().find(|line| cut(line)) {
@@ -151,7 +151,7 @@ fn first(
     Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
 }
 
-/// The failure for an edit error. `old` is the content before the first edit.
+/// The failure for an edit error. `old` is the file's content before the first edit.
 fn edit_failure(
     real: &RelPath,
     old: &[u8],
@@ -174,10 +174,10 @@ fn edit_failure(
     }
 }
 
-/// Advice for a newContent with a placeholder.
+/// What to do instead of sending a newContent that contains a placeholder.
 const COMPLETE_EDIT: &str = "Send all of the lines, or an edit for each change (if it is meant literally, write it with a shell operation)";
 
-/// Advice for a REPLACE text with a placeholder.
+/// What to do instead of sending a REPLACE text that contains a placeholder.
 const COMPLETE_PAIR: &str = "Send all of the lines, or a pair for each change (if it is meant literally, write it with RUN_COMMAND)";
 
 fn once(
@@ -199,7 +199,7 @@ fn once(
     Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
 }
 
-/// The words of a dialect for an edit, its texts and reading a file.
+/// A dialect's words for an edit, for its texts, and for reading a file.
 struct EditWords {
     edit: &'static str,
     old: &'static str,
@@ -225,7 +225,7 @@ const EDITS: EditWords = EditWords {
 };
 
 impl EditWords {
-    /// The beginning of a message about edit `n`; empty if there is only one.
+    /// The beginning of a message about edit `n`; empty if there is only one edit.
     fn prefix(&self, edits: usize, n: usize) -> String {
         if edits == 1 { String::new() } else { format!("In {} {} of {edits}: ", self.edit, n + 1) }
     }
@@ -237,7 +237,7 @@ fn empty(real: &RelPath, words: &EditWords, edits: usize, n: usize) -> Failure {
         .as_a(Mistake::TextNotFound)
 }
 
-/// The failure if the text of edit `n` is not in the file. `old` is the content before the first edit.
+/// The failure if the file does not contain the text of edit `n`. `old` is the content before the first edit.
 fn text_not_found(
     real: &RelPath,
     old: &[u8],
@@ -305,7 +305,7 @@ fn text_not_found(
     )
 }
 
-/// The failure if a text is in several places: how many were counted, and whether those are all.
+/// The failure if a text occurs several times: how many occurrences were counted, and whether those are all.
 fn not_unique(
     real: &RelPath,
     prefix: &str,

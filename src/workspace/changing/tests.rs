@@ -1,4 +1,4 @@
-//! How changes are told, and why they are refused.
+//! The descriptions of changes, and the reasons why changes are refused.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn lines(
     changed(&path(), old.as_bytes(), &change)
 }
 
-/// The numbers of the lines that are shown.
+/// The numbers of the shown lines.
 fn numbers(excerpt: &Excerpt) -> Vec<usize> {
     excerpt.lines.iter().map(|(number, _)| *number).collect()
 }
@@ -52,13 +52,13 @@ fn an_edit_by_lines_of_another_file_than_was_seen_is_refused_with_the_lines_as_t
     assert_eq!(numbers(&failure.excerpt), (47..=54).collect::<Vec<_>>());
     let fresh = failure.present_file.unwrap();
     assert_eq!(*fresh, PresentFile { path: path(), seen: FileVersion::whole(now.as_bytes()) });
-    // A range beyond its end, and one that has no end.
+    // A range beyond the end of the file, and a range without an end.
     let failure = lines("1\n2\n", (7, 9), Some("older\n")).unwrap_err();
     assert_eq!(numbers(&failure.excerpt), [1, 2]);
     let failure = lines(&now, (1, usize::MAX), Some("older\n")).unwrap_err();
     assert!(failure.excerpt.lines.len() <= Excerpt::LINES);
     assert!(lines("", (1, 1), Some("1\n")).unwrap_err().reason.contains("The file is empty now"));
-    // What was never seen is edited, and so is what was seen as it is.
+    // A file that was never seen can be edited, and so can one that has not changed since.
     assert!(lines(&now, (50, 51), None).is_ok() && lines(&now, (50, 51), Some(&now)).is_ok());
 }
 
@@ -95,7 +95,7 @@ fn what_was_done_already_is_told_so() {
             .ends_with("The change seems to have been made already: the REPLACE text is at line 2")
     );
     assert_eq!(numbers(&failure.excerpt), [1, 2, 3]);
-    // A bracket tells nothing.
+    // A bracket alone proves nothing.
     assert!(!once("}\n", &[("old\n", "}\n")]).unwrap_err().reason.contains("already"));
 }
 

@@ -1,8 +1,8 @@
 //! Carries out an [`UndoPlan`]. Each path is checked again just before it is changed, and skipped if it is not as the
-//! plan expects. The workspace itself shows which changes are done, so everything can be repeated after a hard stop.
+//! plan expects. The workspace itself shows which changes are done, so the work can be repeated after a hard stop.
 //!
-//! Each file is on disk under a temporary name before it is renamed to its path. A few files are synced one by one;
-//! many are written in batches, and each batch is synced at once with its file system.
+//! Each file is written to disk under a temporary name before it is renamed to its path. If there are only a few files,
+//! each is synced separately; otherwise files are written in batches, and each batch is synced with its file system.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -24,25 +24,25 @@ use crate::workspace::plan::{give_to_owner, put};
 use crate::workspace::walk::detailed::FileStat;
 use crate::workspace::{Workspace, sync};
 
-/// More files than this are synced in batches, before any of them is renamed to its path.
+/// If there are more files than this, they are synced in batches before any of them is renamed to its path.
 const FEW: usize = 48;
-/// The most files and about the most bytes in a batch: the disk needs room for them beside the current files.
+/// The most files and about the most bytes in a batch: the disk needs room for a batch beside the current files.
 const BATCH: (usize, u64) = (2000, 64 << 20);
 
 /// The result of carrying out a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RestoreReport {
-    /// What could not be restored: its path for messages, and why.
+    /// What could not be restored: the path for messages, and the reason.
     pub left: Vec<(String, String)>,
     /// The indexes of the changes that were not made.
     pub skipped: BTreeSet<usize>,
-    /// Those of them whose paths have changed since the plan was made.
+    /// Those of the skipped changes whose paths have changed since the plan was made.
     pub conflicting: BTreeSet<usize>,
 }
 
 impl RestoreReport {
     /// The planned changes that were made. After a hard stop (`recovered`), this includes changes that were made before
-    /// it and that somebody has changed again since.
+    /// the stop and whose paths somebody has changed again since.
     pub fn changes_made(&self, planned: Vec<TreeChange>, recovered: bool) -> Vec<TreeChange> {
         let mut made = Vec::new();
         for (n, change) in planned.into_iter().enumerate() {
@@ -61,7 +61,7 @@ enum StepError {
     Conflict,
     /// The change is impossible, for this reason (for messages).
     Impossible(String),
-    /// The change is skipped, unless the disk failed.
+    /// A file system error: the change is skipped, unless the disk failed.
     Io(io::Error),
     /// A stored content cannot be read.
     Store(Error),
@@ -78,7 +78,7 @@ type StepResult = Result<(), StepError>;
 /// A file or link written under its temporary name.
 struct PreparedFile {
     change: usize,
-    /// Identifies what was at its path, to detect changes; None if nothing was.
+    /// Identifies what was at the file's path, to detect changes; None if nothing was there.
     place: Option<Identity>,
 }
 
@@ -92,7 +92,7 @@ struct PlanExecution<'a> {
     /// Whether files are synced in batches.
     batched: bool,
     prepared: Vec<PreparedFile>,
-    /// Their size in bytes.
+    /// The size of the prepared files in bytes.
     prepared_bytes: u64,
     /// Changed folders that are not synced yet.
     folders: BTreeSet<String>,
@@ -108,7 +108,7 @@ impl UndoPlan {
         }
     }
 
-    /// Makes the changes that are not made yet, and syncs them to disk. `again` skips contents that cannot be read:
+    /// Makes the changes that are not made yet, and syncs them to disk. `again` skips contents that cannot be read;
     /// otherwise a damaged disk would block the project forever.
     ///
     /// # Errors
@@ -160,12 +160,12 @@ impl PlanExecution<'_> {
         let is_moved = |path: &String| plan.moves.values().any(|from| from == path);
         for (_, change) in all() {
             if let Some(TreeEntry::Folder { mode }) = change.before {
-                // If this fails, the changes within the folder report it.
+                // If this fails, changing the folder's entries reports the error.
                 let _ = self.set_mode(&change.path, mode | 0o700);
             }
         }
-        // Entries that block a path are removed first; all others only after everything is restored, since they may be
-        // the only copy if restoring fails.
+        // Remove entries that block a path first. Remove all others only after everything is restored: if restoring
+        // fails, they may be the only copy.
         let going = |first| {
             all()
                 .rev()
@@ -211,7 +211,7 @@ impl PlanExecution<'_> {
         self.sync()
     }
 
-    /// Makes each of these changes with `make`.
+    /// Makes each of these changes by calling `make`.
     fn each<'c>(
         &mut self,
         mut changes: impl Iterator<Item = (usize, &'c TreeChange)>,
@@ -301,7 +301,7 @@ impl PlanExecution<'_> {
         format!("it is not empty: '{}' stays", visible_line(&first.to_string_lossy()))
     }
 
-    /// The path that a folder had before it was moved here, found from the files that move back there.
+    /// The path from which a folder was moved here, derived from the files that are moved back there.
     fn folder_before_move(&self, change: &TreeChange) -> Option<String> {
         let below = format!("{}/", change.path);
         let changes = &self.plan.changes;
@@ -339,7 +339,7 @@ impl PlanExecution<'_> {
         Ok(())
     }
 
-    /// Renames a file that is not stored back to its earlier path.
+    /// Renames a file whose content is not stored back to its earlier path.
     fn move_back(&mut self, from: &str, change: &TreeChange) -> StepResult {
         let was = self.plan.change(from).and_then(|planned| planned.before.as_ref());
         let is = |path: &str| {
@@ -360,7 +360,7 @@ impl PlanExecution<'_> {
         Ok(())
     }
 
-    /// Prepares a file or link. If the disk is full, places the prepared ones first and tries again.
+    /// Prepares a file or link. If the disk is full, renames the files prepared so far to their paths, and tries again.
     fn prepare_or_make_room(&mut self, n: usize, change: &TreeChange) -> Result<()> {
         match self.step(n, change, |apply, change| apply.prepare(n, change)) {
             Err(e) if e.is_disk_full() && !self.prepared.is_empty() => {
@@ -376,7 +376,7 @@ impl PlanExecution<'_> {
     /// Writes a file or a link under its temporary name.
     fn prepare(&mut self, n: usize, change: &TreeChange) -> StepResult {
         let place = self.workspace.parent_of(&change.path);
-        // Taken before the entry is read, so that later changes are noticed.
+        // Identify the entry before reading it, so that later changes are noticed.
         let identity =
             place.as_ref().ok().and_then(|(folder, name)| identity_except_ctime(folder, name));
         let now = self.current(change)?;
@@ -398,7 +398,7 @@ impl PlanExecution<'_> {
             ) if blob == same => {
                 set_mode(&folder, &name, without_set_ids(*mode))?;
                 let was = now.as_ref().and_then(TreeEntry::mode).unwrap_or_default();
-                // Only now it is readable, and it may not be the expected file.
+                // The file has just become readable, and may not be the expected one.
                 if is_unreadable_mode(was) && self.current(change)? != change.after {
                     set_mode(&folder, &name, was)?;
                     return Err(StepError::Conflict);
@@ -458,7 +458,7 @@ impl PlanExecution<'_> {
     fn remove_temporary(&self, prepared: &PreparedFile) {
         if let Ok((folder, _)) = self.workspace.parent_of(&self.plan.changes[prepared.change].path)
         {
-            // Its failure has been reported.
+            // The failure that leads here has been reported.
             let _ = folder.remove_file(self.plan.temporary(prepared.change));
         }
     }
@@ -500,8 +500,8 @@ impl PlanExecution<'_> {
     }
 }
 
-/// Identifies the entry, to detect changes; None if there is none. The ctime is left out: restoring another hard link
-/// of the same file changes it.
+/// Identifies the entry, to detect changes; None if there is none. The ctime is left out, because restoring another
+/// hard link of the same file changes it.
 fn identity_except_ctime(folder: &Dir, name: &OsStr) -> Option<Identity> {
     let found = folder.symlink_metadata(name).ok()?;
     Some(Identity::of(&FileStat { changed: 0, ..FileStat::of(&found) }, found.len()))

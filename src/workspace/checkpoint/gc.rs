@@ -1,7 +1,7 @@
-//! Keeps the stored bytes within their limit.
+//! Keeps the number of stored bytes within the limit.
 //!
-//! The current turn takes precedence over recorded ones: if there is no room for what it needs, as many of the oldest
-//! checkpoints as necessary are deleted at once.
+//! The current turn takes precedence over recorded turns: if it needs more room, as many of the oldest checkpoints as
+//! necessary are deleted at once.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -12,12 +12,12 @@ use crate::atomic;
 use crate::blobs::BlobId;
 use crate::error::Result;
 
-/// The blobs that must not be deleted, and those of recorded turns.
+/// The blobs that must never be deleted, and those that recorded turns need.
 #[derive(Debug, Default)]
 pub struct BlobNeeds {
     /// Blobs that are needed even if all turns are deleted.
     pub always: BTreeSet<BlobId>,
-    /// All blobs that each turn needs, the oldest first.
+    /// The blobs that each turn needs, the oldest turn first.
     pub turns: Vec<BTreeSet<BlobId>>,
 }
 
@@ -31,7 +31,7 @@ pub trait RecordedTurns: Debug + Send + Sync {
 }
 
 impl CheckpointStore {
-    /// Allows deleting the oldest of these turns' checkpoints to make room for a new one.
+    /// Allows the store to delete the oldest of these turns' checkpoints to make room for a new one.
     #[must_use]
     pub fn with_recorded_turns(self, turns: Box<dyn RecordedTurns>) -> Self {
         Self { turns: Some(turns), ..self }
@@ -48,20 +48,20 @@ impl CheckpointStore {
         self.in_use.extend(blobs.cloned());
     }
 
-    /// Whether this many more bytes fit within the limit; deletes old checkpoints to make room.
+    /// Whether this many more bytes fit within the limit. Deletes old checkpoints to make room.
     pub(super) fn has_room_for(&mut self, bytes: u64) -> bool {
         // If checkpoints cannot be read or deleted, there is no room.
         self.size().saturating_add(bytes) <= self.limit || self.make_room(bytes).unwrap_or(false)
     }
 
-    /// Makes room for this many bytes and returns whether there is. Deletes nothing if deleting all checkpoints would
-    /// not suffice.
+    /// Makes room for this many bytes, and returns whether there is enough. Deletes nothing if deleting all checkpoints
+    /// would not be enough.
     fn make_room(&mut self, bytes: u64) -> Result<bool> {
         let is_futile = self.no_room_for.is_some_and(|known| bytes >= known);
         let Some(most) = self.limit.checked_sub(bytes).filter(|_| !is_futile) else {
             return Ok(false);
         };
-        // Otherwise the next file would have to make room again.
+        // Make more room than necessary, so that the next file does not have to make room again.
         let target = most.saturating_sub(self.limit / 20);
         let is_room = |present| (present <= most).then_some(target.max(present));
         if self.turns.is_some() && !self.prune_to(0, is_room)? {
@@ -70,8 +70,8 @@ impl CheckpointStore {
         Ok(self.size().saturating_add(bytes) <= self.limit)
     }
 
-    /// Deletes unneeded blobs, and the oldest checkpoints until at most `most` bytes are stored. If the current state
-    /// of the workspace already takes more than that, the limit applies instead. The last checkpoint is never deleted.
+    /// Deletes unneeded blobs, and the oldest checkpoints until at most `most` bytes are stored. If the current state of
+    /// the workspace needs more than `most`, the limit applies instead. The last checkpoint is never deleted.
     ///
     /// # Errors
     /// The recorded turns cannot be read, or a blob cannot be deleted.
@@ -82,9 +82,9 @@ impl CheckpointStore {
         self.prune_to(1, most).map(drop)
     }
 
-    /// Deletes unneeded blobs, and the oldest checkpoints except the last `spared` until at most `most` bytes are
-    /// stored. `most` gets the number of bytes that are needed in any case. If it returns None, nothing is deleted and
-    /// the result is false.
+    /// Deletes unneeded blobs, and the oldest checkpoints until at most `most` bytes are stored; the last `spared`
+    /// checkpoints are never deleted. `most` receives the number of bytes that are needed in any case. If it returns
+    /// None, nothing is deleted and the result is false.
     fn prune_to(&mut self, spared: usize, most: impl FnOnce(u64) -> Option<u64>) -> Result<bool> {
         let Some(turns) = self.turns.take() else { return Ok(false) };
         let needs = turns.needs(self);
@@ -108,11 +108,11 @@ impl CheckpointStore {
         Ok(true)
     }
 
-    /// Deletes all contents except these.
+    /// Deletes all contents except the needed ones.
     pub(super) fn retain(&mut self, needed: &BTreeSet<BlobId>) -> Result<()> {
         self.size = None;
         self.blobs.retain(|id| needed.contains(id))?;
-        // If the file is missing, the next turn may look for unneeded contents again.
+        // If the file is missing, the next turn may search for unneeded contents again.
         let _ = atomic::write_soon(&self.size_after_gc(), self.size().to_string().as_bytes());
         Ok(())
     }
@@ -131,7 +131,7 @@ impl CheckpointStore {
         self.limit
     }
 
-    /// Stores a content; None if there is no room, even after deleting the oldest checkpoints.
+    /// Stores a content. None if there is no room for it, even after deleting the oldest checkpoints.
     pub(super) fn store_content(&mut self, bytes: &[u8]) -> Result<Option<BlobId>> {
         let id = BlobId::of(bytes);
         if self.blobs.size_of(&id).is_none() && !self.has_room_for(bytes.len() as u64) {
@@ -141,14 +141,14 @@ impl CheckpointStore {
         Ok(Some(id))
     }
 
-    /// Adds a content regardless of the limit.
+    /// Stores a content regardless of the limit.
     pub(super) fn add(&mut self, id: &BlobId, bytes: &[u8]) -> Result<()> {
         let more = self.blobs.add(id, bytes)?;
         self.size = self.size.map(|size| size + more);
         Ok(())
     }
 
-    /// Whether so much is stored that it is time to delete unneeded contents.
+    /// Whether so many bytes are stored that unneeded contents should be deleted.
     pub fn is_full(&mut self) -> bool {
         let (size, limit) = (self.size(), self.limit);
         let after_gc = || atomic::read_own_text(&self.size_after_gc()).ok()?.parse().ok();

@@ -1,5 +1,5 @@
 //! Selects the ignored files to store, so that an undo can restore them if a command deletes them: small files that are
-//! no build products and whose names do not suggest secrets. An ignored folder is stored completely or not at all.
+//! not build products and whose names do not suggest secrets. An ignored folder is stored completely or not at all.
 
 use crate::secrets::is_secret_file;
 use crate::workspace::Workspace;
@@ -21,7 +21,7 @@ pub struct IgnoredLimits {
     pub all: u64,
 }
 
-/// The ignored files and folders to store. If there is not room for all, those first by path are chosen.
+/// The ignored files and folders to store. If there is not enough room for all, the first ones by path are chosen.
 pub(super) fn select(
     workspace: &Workspace,
     left_out: &[WalkEntry],
@@ -41,7 +41,7 @@ pub(super) fn select(
     kept
 }
 
-/// A file, or a folder with everything in it; None if any of it must not be stored.
+/// A file, or a folder with everything in it. None if any of the entries must not be stored.
 fn collect(
     workspace: &Workspace,
     folders: &mut FolderCache,
@@ -97,7 +97,7 @@ mod tests {
         let paths: Vec<&str> = changes.iter().map(|change| &*change.path).collect();
         assert_eq!(paths, ["data", "data/in", "data/in/i", "data/in/l", "local.db"]);
         assert!(changes.iter().all(|change| change.ignored && change.by_command));
-        // What the person has put there is theirs, also by force.
+        // A file that the person has put there stays, even with force.
         scene.sh("echo mine > local.db");
         for force in [false, true] {
             let plan = scene.plan(reverse(changes.clone()), force);
@@ -112,7 +112,7 @@ mod tests {
         }
         assert_eq!(scene.make(changes), []);
         assert!(!scene.all().contains_key("data"));
-        // Nothing of what a command only wrote to is recorded.
+        // Nothing is recorded of files that a command only wrote to.
         assert_eq!(scene.turn("echo b > new.db; echo l > local.db"), []);
     }
 }

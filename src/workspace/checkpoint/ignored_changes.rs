@@ -1,5 +1,5 @@
-//! Detects changes to ignored entries by comparing the scans before and after the commands of a turn: for single files,
-//! and for folders as far as names were added or removed directly in them.
+//! Detects changes to ignored entries by comparing the scans before and after a turn's commands. For a folder, only
+//! names that were added or removed directly in it are detected.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::workspace::walk::detailed::{FileStat, WalkEntry};
 /// The ignored entries of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct IgnoredSnapshot {
-    /// Metadata and size by escaped path, with a trailing `/` for folders.
+    /// Metadata and size by escaped path. The path of a folder ends in `/`.
     all: BTreeMap<String, (FileStat, u64)>,
     /// Entries that a command had changed before an operation did: the turn's record contains only the operation's change.
     changed_before: BTreeSet<String>,
@@ -21,20 +21,20 @@ pub(super) struct IgnoredSnapshot {
 /// An ignored entry that changed while a turn's commands ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoredChange {
-    /// Its path for messages, with a trailing `/` for folders.
+    /// The entry's path for messages, with a trailing `/` for folders.
     pub path: String,
-    /// What was lost; None if nothing is known to be lost: it is new, was renamed or has other permissions.
+    /// What was lost. None if nothing is known to be lost, because the entry is new, renamed or has other permissions.
     pub lost: Option<IgnoredLoss>,
 }
 
-/// What was lost of an entry that is not stored.
+/// How an entry whose content is not stored was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IgnoredLoss {
-    /// It was deleted.
+    /// The entry was deleted.
     Deleted,
-    /// It was written to or replaced.
+    /// The entry was written to or replaced.
     Overwritten,
-    /// Something in the folder may be lost: names were added or removed.
+    /// Something in the folder may be lost, because names in it were added or removed.
     Within,
 }
 
@@ -50,8 +50,8 @@ impl IgnoredSnapshot {
         Self { all: left_out.into_iter().map(known).collect(), ..Self::default() }
     }
 
-    /// Returns a function that finds the ignored path of an inode. It also compares modification time and size, since a
-    /// new file can reuse an inode number.
+    /// Returns a function that finds the ignored path of an inode. The function also compares modification time and
+    /// size, because a new file can reuse an inode number.
     fn finder<'a>(&'a self) -> impl Fn(&FileStat, u64, bool) -> Option<&'a str> {
         let mut by_number: HashMap<u64, Vec<(&str, &FileStat, u64)>> = HashMap::new();
         for (path, (facts, size)) in &self.all {
@@ -68,7 +68,7 @@ impl IgnoredSnapshot {
         }
     }
 
-    /// The new paths of entries that were ignored before, sorted, with a trailing `/` for folders.
+    /// The new paths of renamed entries that were ignored before, sorted, with a trailing `/` for folders.
     pub(super) fn renamed_to<'a>(
         &self,
         differences: impl Iterator<Item = &'a Difference>,
@@ -82,7 +82,7 @@ impl IgnoredSnapshot {
         differences.filter_map(renamed).collect()
     }
 
-    /// Call before an operation changes a file for the first time.
+    /// Must be called before an operation changes a file for the first time.
     pub(super) fn touch(&mut self, workspace: &Workspace, path: &str) {
         let Some((was, size)) = self.all.get(path) else { return };
         let is_it = workspace.entry(path).is_ok_and(|(_, found)| {
@@ -94,8 +94,8 @@ impl IgnoredSnapshot {
         }
     }
 
-    /// The entries that have changed since this scan, except recorded ones (`recorded` is sorted by path) and folders
-    /// that contain some. `renamed_to` are the new paths of renamed entries.
+    /// The entries that have changed since this scan, except recorded entries (`recorded` is sorted by path) and
+    /// folders that contain recorded entries. `renamed_to` contains the new paths of renamed entries.
     pub(super) fn changed(
         &self,
         now: &Self,
@@ -128,12 +128,12 @@ impl IgnoredSnapshot {
         changed
     }
 
-    /// Whether the record covers it. Entries must be of the same kind: if a file replaced an ignored folder, only the
-    /// file is recorded.
+    /// Whether the turn's record covers the change of an entry. The recorded entry must be of the same kind: if a file
+    /// replaced an ignored folder, only the file is recorded.
     fn is_recorded(&self, now: &Self, path: &str, recorded: &[TreeChange]) -> bool {
         let is_of_folder = path.ends_with('/');
         let (was, is) = (self.all.contains_key(path), now.all.contains_key(path));
-        // For an ignored folder that is not stored, a command's record covers only what git tracks in it.
+        // If an ignored folder is not stored, a command's record covers only the files in it that git tracks.
         let tells = |change: &TreeChange| {
             let stands =
                 [(was, &change.before), (is, &change.after)].into_iter().all(|(was, what)| {
@@ -151,7 +151,7 @@ impl IgnoredSnapshot {
             && (change.is_some_and(tells) || is_of_folder && is && holds_some())
     }
 
-    /// What was lost since this scan.
+    /// What was lost of an entry since this scan.
     fn lost(&self, now: &Self, path: &str) -> Option<IgnoredLoss> {
         let (was, size) = self.all.get(path)?;
         let Some((is, new_size)) = now.all.get(path) else { return Some(IgnoredLoss::Deleted) };
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn what_was_left_out_and_changed_is_named() {
         let mut scene = scene();
-        // Nothing of it is kept.
+        // No ignored file is stored.
         scene.store.ignored_limits.file = 0;
         scene.sh("printf '*.log\\ndata/\\nlogs/\\n' > .gitignore; mkdir data logs; echo x > x.log; echo y > y.log; echo d > data/d");
         let ignored = |scene: &mut Scene, script: &str| {
@@ -200,9 +200,9 @@ mod tests {
                 "data/ Within, n.log, x.log Overwritten, y.log Deleted",
             ),
             ("chmod 600 x.log; chmod 700 data; echo y > y.log", "data/, x.log, y.log"),
-            // What has another name is not lost, whatever took its place.
+            // A renamed file is not lost, whatever took its place.
             ("mv x.log z.log; mv n.log plain; mv y.log x.log", "n.log, plain, x.log, y.log, z.log"),
-            // A file in the place of a folder, and another of the same name.
+            // A file in place of a folder, and another folder with the same name.
             ("rm -r data; echo d > data", "data/ Deleted"),
             ("mv logs keep; mkdir logs; rm *.log", "keep/, logs/, x.log Deleted, z.log Deleted"),
         ] {

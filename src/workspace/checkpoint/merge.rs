@@ -1,5 +1,5 @@
-//! A three-way merge for undo and redo: compares the trees before and after a turn with the workspace now, and plans
-//! changes and conflicts. It changes nothing in the workspace.
+//! A three-way merge for undo and redo: compares the trees before and after a turn with the current workspace, and
+//! plans changes and conflicts. It does not change the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,24 +16,24 @@ use crate::workspace::names::{ancestors, shown, split};
 pub(super) const ONLY_COPY: &str =
     "it is the only copy of content that could not be restored elsewhere";
 
-/// The changes that put the workspace back, in the order of paths.
+/// The changes that restore the workspace, sorted by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoPlan {
-    /// Changes from the current state, which is stored, to the desired one.
+    /// The changes from the current state, which is stored, to the desired state.
     pub changes: Vec<TreeChange>,
     /// The prefix of temporary file names.
     key: String,
-    /// Files that are not stored and are restored by a rename: from their new paths to the current ones.
+    /// Files whose contents are not stored and that a rename restores: from the restored path to the current path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) moves: BTreeMap<String, String>,
-    /// What cannot be restored: its path for messages, and why.
+    /// What cannot be restored: the path for messages, and the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<(String, String)>,
-    /// What somebody has changed since the turn, as paths for messages.
+    /// The paths, for messages, that somebody has changed since the turn.
     #[serde(skip)]
     pub conflicts: Vec<String>,
-    /// Changes under protected names while commands ran, as paths for messages. They are undone only with force.
+    /// Paths under protected names that changed while commands ran, for messages. Only `force` undoes these changes.
     #[serde(skip)]
     pub protected: Vec<String>,
 }
@@ -41,15 +41,15 @@ pub struct UndoPlan {
 /// A plan under construction.
 struct PlanDraft {
     plan: UndoPlan,
-    /// The paths that have been considered.
+    /// The paths that have been considered already.
     known: BTreeSet<String>,
-    /// What cannot be restored, and why.
+    /// The changes that cannot be undone, and the reasons.
     left: Vec<(TreeChange, String)>,
 }
 
 impl CheckpointStore {
-    /// Plans these changes, whose `before` is the expected current state. `force` also overwrites protected names, and
-    /// conflicts whose current state can be stored.
+    /// Plans these changes, whose `before` is the expected current state. `force` also overwrites protected names, as
+    /// well as conflicts whose current state can be stored.
     ///
     /// # Errors
     /// A path cannot be read, or nothing can be stored.
@@ -68,7 +68,7 @@ impl CheckpointStore {
         let ends = draft.plan.moves.iter().flat_map(|(to, from)| [to, from]);
         let ends: BTreeSet<String> = ends.cloned().collect();
         for change in changes {
-            // The person approved what an operation wrote there. Who wrote there while a command ran is unknown.
+            // The person approved what an operation wrote here. While a command ran, it is unknown who wrote here.
             if change.by_command && !force && workspace.is_below_one(&change.path) {
                 let why = "its name is protected, and it changed while a command ran";
                 draft.plan.protected.push(change.shown());
@@ -79,7 +79,7 @@ impl CheckpointStore {
             let known = [change.before.as_ref(), change.after.as_ref()];
             let mut now = self.inspect_as(workspace, &change.path, force && !is_end, known)?;
             let is = |what: &Option<TreeEntry>| is_same(now.as_ref(), what.as_ref());
-            // An unreadable entry cannot be restored, whatever exists now.
+            // The state of an unreadable entry is unknown, so it cannot be restored, whatever exists now.
             let is_unknown =
                 change.after.as_ref().is_some_and(|after| after.is_unknown_at(&change.path));
             let is_done = !is_unknown && is(&change.after);
@@ -112,7 +112,7 @@ impl CheckpointStore {
                 None => draft.plan.changes.push(TreeChange::of(change.path, now, change.after)),
             }
         }
-        // A change that is left out can make others impossible.
+        // Leaving out one change can make others impossible.
         loop {
             let before = draft.left.len();
             draft.leave_half_moves();
@@ -128,8 +128,8 @@ impl CheckpointStore {
         Ok(plan)
     }
 
-    /// Plans the parent folders of restored entries that somebody has removed or replaced since; each is a conflict.
-    /// If such a folder is left out, so is everything below it.
+    /// Plans to create the parent folders of restored entries if somebody has removed or replaced them since. Each such
+    /// folder is a conflict. If it is left out, so is everything below it.
     fn plan_missing_folders(
         &mut self,
         workspace: &Workspace,
@@ -164,8 +164,8 @@ impl CheckpointStore {
         Ok(())
     }
 
-    /// The files and links that differ from what these changes left, as paths for messages. Unreadable entries are
-    /// left out. `again` ignores disk errors: otherwise a damaged disk would block the project forever.
+    /// The files and links that differ from the state that these changes left, as paths for messages. Unreadable
+    /// entries are left out. `again` ignores disk errors; otherwise a damaged disk would block the project forever.
     ///
     /// # Errors
     /// An entry cannot be read.
@@ -191,8 +191,8 @@ impl CheckpointStore {
         Ok(others)
     }
 
-    /// Why the current entry cannot be replaced by `after`; None if it can. Reads the new content, to detect a failing
-    /// disk before anything is changed.
+    /// Why the current entry cannot be replaced by `after`; None if it can. Reads the new content, so that a failing
+    /// disk is detected before anything is changed.
     fn why_impossible(
         &self,
         now: Option<&TreeEntry>,
@@ -205,7 +205,7 @@ impl CheckpointStore {
                 return Ok(Some("its earlier content is not stored".to_owned()));
             }
         }
-        // Only a content that can be read again may be replaced.
+        // An entry may only be replaced if its stored content can be read again.
         if let Some(blob) = now.and_then(TreeEntry::blob)
             && !matches!(self.blobs.read(blob), Ok(Some(_)))
         {
@@ -235,7 +235,7 @@ impl PlanDraft {
         self.leave_all(|change| change.after.is_some() && change.path.starts_with(&below), &why);
     }
 
-    /// Leaves out the moves of files that are not stored if only one end is planned.
+    /// Leaves out the moves of files whose contents are not stored if only one end of the move is planned.
     fn leave_half_moves(&mut self) {
         let is_half = |(to, from): &(&String, &String)| {
             self.plan.change(to).is_none() || self.plan.change(from).is_none()
@@ -246,7 +246,7 @@ impl PlanDraft {
         self.leave_all(|change| half.contains(&change.path), why);
     }
 
-    /// Keeps as many copies of each content as cannot be restored elsewhere, first those that would be deleted.
+    /// Keeps an existing copy for each copy that cannot be restored elsewhere, first the copies that would be deleted.
     fn leave_copies(&mut self) {
         let content = |what: &Option<TreeEntry>| match what {
             Some(TreeEntry::File { blob, size: 1.., .. }) => Some(blob.clone()),
@@ -275,7 +275,7 @@ impl PlanDraft {
         }
     }
 
-    /// Leaves out the removal of folders that contain an entry which is not removed.
+    /// Leaves out the removal of folders that contain an entry that stays.
     fn leave_nonempty_folders(&mut self) {
         let staying = self.left.iter().filter(|(change, _)| change.after.is_none());
         let above = staying.flat_map(|(change, _)| ancestors(split(&change.path).0));
@@ -286,7 +286,7 @@ impl PlanDraft {
 }
 
 impl UndoPlan {
-    /// Whether another kind of entry will be at its path or at a parent's path.
+    /// Whether an entry of another kind will be at the change's path or at a parent's path.
     pub(super) fn makes_room(&self, change: &TreeChange) -> bool {
         ancestors(&change.path).filter_map(|path| self.change(path)).any(|change| {
             change.after.is_some()
@@ -299,14 +299,14 @@ impl UndoPlan {
         find_change(&self.changes, path)
     }
 
-    /// The temporary name of the new content of change `n`, in the same folder.
+    /// The temporary name for the new content of change `n`. The file is in the same folder as the changed entry.
     pub(super) fn temporary(&self, n: usize) -> String {
         format!("{}-{n}.tmp", self.key)
     }
 }
 
-/// Pairs the files that were moved unchanged: from the new path to the removal of the old one. Empty files are
-/// indistinguishable and count as new.
+/// Pairs the files that were moved unchanged: maps the new path to the removal of the old one. Empty files cannot be
+/// told apart, so they count as new.
 pub fn moved<'a>(
     changes: impl Iterator<Item = &'a TreeChange> + Clone,
 ) -> BTreeMap<&'a str, &'a TreeChange> {
@@ -330,7 +330,7 @@ pub fn moved<'a>(
     .collect()
 }
 
-/// Files that are not stored and can be restored by a rename: from their new paths to the current ones.
+/// Files whose contents are not stored and that a rename can restore: from the restored path to the current path.
 fn moves(changes: &[TreeChange]) -> BTreeMap<String, String> {
     moved(changes.iter().filter(|change| !change.mixed))
         .into_iter()
@@ -339,7 +339,7 @@ fn moves(changes: &[TreeChange]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The changes that cannot be undone because an entry before or after is not stored, and why.
+/// The changes that cannot be undone because the content before or after is not stored, and the reasons.
 pub fn unrestorable(changes: &[TreeChange]) -> Vec<(&TreeChange, NotStored)> {
     let moves = moves(&super::reverse(changes.to_vec()));
     let ends: BTreeSet<&String> = moves.iter().flat_map(|(to, from)| [to, from]).collect();

@@ -1,13 +1,13 @@
-//! Snapshots of the workspace before and after a turn, to show the turn's changes and to undo them. All access is
-//! beneath the workspace's handle, and no link is followed.
+//! Snapshots of the workspace before and after a turn, used to show the turn's changes and to undo them. Every access
+//! goes through the workspace's handle, and no link is followed.
 //!
-//! - Contents are stored in packs, under their digests: those of regular files up to a size limit, while there is
-//!   room. Other files are identified by inode number and times, and reported as not restorable.
-//! - Ignored files are not scanned; the ignore rules from before the turn apply. Nothing named `.git` is scanned, nor
-//!   is deaddrop's own state. A file that an operation itself changes is stored even if it is ignored.
-//! - An unchanged file (inode number, size, times) is not read again. The cache knows it from the last scan. This
+//! - Contents are stored in packs, under their digests. The contents of regular files are stored up to a size limit,
+//!   as long as there is room. Other files are identified by inode number and times, and reported as not restorable.
+//! - Ignored files are not scanned; the ignore rules from before the turn apply. Entries named `.git` and deaddrop's
+//!   own state are not scanned either. A file that an operation itself changes is stored even if it is ignored.
+//! - An unchanged file (same inode number, size and times as in the cache of the last scan) is not read again. This
 //!   requires a ctime that nobody can set (`trusted_times`) and that is old enough that a further change would alter
-//!   it; otherwise the file is read.
+//!   it.
 //! - Times, owners and extended attributes are not stored.
 //! - Small ignored files that are neither build products nor secret are stored (`ignored`), only to undo deletions.
 //! - A file that was ignored before the turn and has been renamed since is left alone.

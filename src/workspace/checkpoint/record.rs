@@ -1,10 +1,10 @@
 //! Records what a turn changes.
 //!
 //! Before an operation creates, changes, removes or moves a file, the current entry is stored. Before the first command
-//! and at the end of the turn, the whole workspace is scanned. A path's change is the difference to the earliest of
-//! these records; so a turn without commands needs no walk.
+//! and at the end of the turn, the whole workspace is scanned. The earliest of these records is compared with the final
+//! state to find a path's change. A turn without commands therefore needs no walk.
 //!
-//! An error here does not stop the turn, but the turn cannot be undone then.
+//! An error here does not stop the turn, but the turn cannot be undone afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,23 +22,23 @@ use crate::workspace::names::{ancestors, escaped, split};
 use crate::workspace::walk::detailed::{IgnoreSource, ignores, now};
 use crate::workspace::walk::{PlaceKind, Walk};
 
-/// What the journal must contain before an operation is carried out. All contents that it refers to are stored.
+/// What the journal must contain before an operation is carried out. All contents referenced here are already stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointNote {
     /// The current entries at the paths that are about to change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) stood: Vec<(String, Option<TreeEntry>)>,
-    /// The state of the workspace before the first command.
+    /// The state of the workspace before the first command, as a position in the cache file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) all: Option<CachePosition>,
-    /// When it was scanned, on the clock of file times, in nanoseconds since 1970.
+    /// When the workspace was scanned, by the clock of file times, in nanoseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) since: Option<i64>,
     /// Paths that an operation changes after a command has run.
     #[serde(default, rename = "operated", skip_serializing_if = "Vec::is_empty")]
     pub(super) touched: Vec<String>,
-    /// What operations had left at these paths before a further command.
+    /// What operations had left at these paths before another command ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) left: Vec<(String, Option<TreeEntry>)>,
     /// Why this turn cannot be undone.
@@ -51,9 +51,9 @@ pub struct CheckpointNote {
 pub struct RecordedChanges {
     /// All changes, sorted by path; or why they are unknown.
     pub changes: Result<Vec<TreeChange>, String>,
-    /// The ignore rules for the rest of the turn, if it has stopped to ask.
+    /// The ignore rules for the rest of the turn, if the turn has stopped to ask a question.
     pub rules: Option<KeptRules>,
-    /// Known changes to ignored files while its commands ran; these are not stored.
+    /// Known changes to ignored files while the turn's commands ran. The contents of these files are not stored.
     pub ignored: Vec<IgnoredChange>,
 }
 
@@ -64,29 +64,29 @@ pub struct Recorder<'a> {
     /// The entry at each path before an operation first changed it, and whether that was before the first command.
     stood: BTreeMap<String, (Option<TreeEntry>, bool)>,
     all: Option<CachePosition>,
-    /// When its first command was about to run, on the clock of file times.
+    /// When the turn's first command was about to run, by the clock of file times.
     since: i64,
     /// Paths that operations have changed since the last command.
     touched: BTreeSet<String>,
-    /// What operations had left, before the last command, at paths that they changed after the first one.
+    /// What operations had left at paths that they changed between the first and the last command.
     left: BTreeMap<String, Option<TreeEntry>>,
     /// Paths that the person changed after a hard stop within the turn.
     external: BTreeSet<String>,
-    /// Whether commands ran before a hard stop: then it is unknown who changed what.
+    /// Whether commands ran before a hard stop. In that case it is unknown who changed what.
     is_mixed: bool,
-    /// The ignore rules from the turn's first part, if it had stopped to ask.
+    /// The ignore rules from the turn's first part, if the turn had stopped to ask a question.
     rules: KeptRules,
-    /// The ignored files in the scan before the first command, if known, and in the one after the last.
+    /// The ignored files: in the scan before the first command, if known, and in the scan after the last command.
     ignored: [Option<IgnoredSnapshot>; 2],
     /// The repositories before the first command.
     repositories: Vec<String>,
-    /// What commands changed, after all have run.
+    /// The differences that commands made; None until all commands have run.
     differences: Option<Vec<Difference>>,
     failed: Option<String>,
 }
 
 impl<'a> Recorder<'a> {
-    /// The recorder of a turn that begins.
+    /// A recorder for a new turn.
     pub fn new(store: &'a mut CheckpointStore) -> Self {
         store.clear_in_use();
         Self {
@@ -106,8 +106,8 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The recorder of a turn that is resumed after a hard stop, from its notes in the journal. `external` are paths
-    /// whose entries its operations neither found nor left.
+    /// A recorder for a turn that is resumed after a hard stop, from the turn's notes in the journal. At the `external`
+    /// paths, the current entry is neither the one that the operations found nor the one that they left.
     pub fn resumed(
         store: &'a mut CheckpointStore,
         noted: Vec<CheckpointNote>,
@@ -140,7 +140,7 @@ impl<'a> Recorder<'a> {
         recorder
     }
 
-    /// Continues a turn that had stopped to ask: the ignore rules from before the whole turn apply.
+    /// Continues a turn that had stopped to ask a question: the ignore rules from before the whole turn apply.
     #[must_use]
     pub fn with_rules(mut self, rules: Result<KeptRules>) -> Self {
         match rules {
@@ -160,7 +160,7 @@ impl<'a> Recorder<'a> {
         self.failed.as_deref()
     }
 
-    /// Call before files change. Returns what must be in the journal before they do.
+    /// Must be called before files change. Returns what must be in the journal before the change.
     pub fn before_files<'e>(
         &mut self,
         workspace: &Workspace,
@@ -175,7 +175,7 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Call before a file or a folder is moved. Returns what must be in the journal first.
+    /// Must be called before a file or folder is moved. Returns what must be in the journal before the move.
     pub fn before_move(
         &mut self,
         workspace: &Workspace,
@@ -263,8 +263,8 @@ impl<'a> Recorder<'a> {
         !self.touched.contains(path) && self.left.get(path).is_none_or(|left| left.as_ref() != now)
     }
 
-    /// Call before a command runs. Before the first, scans the whole workspace and returns what must be in the
-    /// journal, and the walk. Before others, only inspects what operations have changed since.
+    /// Must be called before a command runs. Before the first command, scans the whole workspace and returns what must
+    /// be in the journal, and the walk. Before later commands, inspects only what operations have changed since.
     pub fn before_command(
         &mut self,
         workspace: &Workspace,
@@ -304,14 +304,14 @@ impl<'a> Recorder<'a> {
         Ok((walk, self.store.cache.write()?))
     }
 
-    /// The ignore rules from before the turn, even if its operations have changed them since.
+    /// The ignore rules from before the turn, even if the turn's operations have changed them since.
     fn rules_before(&self) -> Result<KeptRules> {
         let early = self.stood.iter().filter(|(_, (_, is_early))| *is_early);
         let early = early.map(|(path, (what, _))| (&**path, what.as_ref()));
         self.rules.clone().with_former(early, &self.store.blobs)
     }
 
-    /// Call after all commands of the turn have run. Returns a walk of the workspace if any has run.
+    /// Must be called after all commands of the turn have run. Returns a walk of the workspace if any command has run.
     pub fn after_commands(&mut self, workspace: &Workspace) -> Option<Walk> {
         if self.all.is_none() || self.failed.is_some() {
             return None;
@@ -333,7 +333,7 @@ impl<'a> Recorder<'a> {
     /// Ends the turn and returns what it changed. Everything needed to undo it is on disk after the store's next sync.
     pub fn finish(mut self, workspace: &Workspace) -> RecordedChanges {
         if self.differences.is_none() {
-            // The turn ended before the scan after its last command.
+            // The turn ended before the scan that follows its last command.
             self.after_commands(workspace);
         }
         let concluded = match self.failed.take() {
@@ -370,7 +370,7 @@ impl<'a> Recorder<'a> {
             let Difference { mut change, is_scanned, .. } = one;
             let is_left_alone = !is_scanned && !change.by_command;
             change.ignored &= change.by_command;
-            // A renamed ignored entry is left alone. If it replaced another entry, that is a conflict.
+            // A renamed ignored entry is left alone. If it replaced another entry, the change is a conflict.
             change.mixed = !change.ignored
                 && (renamed.contains(&change.path)
                     || ancestors(&change.path).any(|above| renamed.contains(&format!("{above}/"))));
@@ -397,8 +397,8 @@ impl<'a> Recorder<'a> {
                 Some(_) => {}
                 None => {
                     let after = self.store.inspect(workspace, &path, true)?;
-                    // A command of the turn created it, and it is gone. Otherwise a walk would have found it,
-                    // unless its folder could not be listed.
+                    // A command of the turn created the entry, and the entry is gone now. Otherwise a walk would have
+                    // found it, unless its folder could not be listed.
                     let is_scanned = |what: &Option<TreeEntry>| {
                         !self.is_ignored(&path, what.as_ref())
                             && !self.store.cache.unreadable.hides(&path)
@@ -426,7 +426,7 @@ impl<'a> Recorder<'a> {
 }
 
 impl Difference {
-    /// Whether it was unreadable before and has not changed since: a command only made it readable.
+    /// Whether the entry was unreadable before and has not changed since, so that a command only made it readable.
     fn was_only_made_readable(&self, since: i64) -> bool {
         let is_old = |changed: i64| changed != 0 && changed < since;
         let before = self.change.before.as_ref();

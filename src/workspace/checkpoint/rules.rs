@@ -1,5 +1,5 @@
 //! The ignore rules from before a turn, in case the turn changes them. They also apply to the rest of a turn that
-//! stopped to ask, so that a reply cannot have the person's ignored files recorded as its own.
+//! stopped to ask a question, so that a reply cannot cause the person's ignored files to be recorded as its own.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::workspace::names::split;
 use crate::workspace::walk::detailed::{IgnoreSource, Texts};
 use crate::workspace::walk::ignoring::{FILES, first_lines};
 
-/// The ignore rules for the rest of a turn: those on disk with some files replaced, or, if commands have run (which may
-/// have changed any), the complete set.
+/// The ignore rules for the rest of a turn: the rules on disk with some files replaced or, if commands have run (which
+/// may have changed any rules), the complete set of rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeptRules(pub(super) IgnoreSource);
@@ -30,7 +30,7 @@ impl KeptRules {
         Self(IgnoreSource::Given(texts))
     }
 
-    /// Adds the former contents of files that operations have changed since. The earliest content of a file counts.
+    /// Adds the former contents of files that operations have changed since. The earliest content of each file is used.
     pub(super) fn with_former<'a>(
         mut self,
         stood: impl Iterator<Item = (&'a str, Option<&'a TreeEntry>)>,
@@ -61,7 +61,7 @@ impl CheckpointStore {
     /// Reads the rules that were saved for the rest of a turn.
     ///
     /// # Errors
-    /// They were deleted.
+    /// The rules were deleted.
     pub fn rules(&self, id: &BlobId) -> Result<KeptRules> {
         let bytes = self.blobs.read(id)?;
         let rules = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());

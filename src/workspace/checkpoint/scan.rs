@@ -1,4 +1,4 @@
-//! Inspects single paths of the workspace, and scans all of it.
+//! Inspects single paths of the workspace, and scans the whole workspace.
 
 use std::collections::HashSet;
 use std::io::{self, Read};
@@ -20,8 +20,8 @@ use crate::workspace::walk::detailed::{DetailedWalk, FileStat, IgnoreSource, Wal
 use crate::workspace::walk::{EntryKind, PlaceKind, Walk, detailed_walk};
 use crate::workspace::{Workspace, open_nofollow};
 
-/// A file that changed this recently may change again within the same time stamp, in nanoseconds: some file systems
-/// have a resolution of two seconds.
+/// If a file changed less than this many nanoseconds ago, another change may leave the same time stamp: some file
+/// systems have a resolution of two seconds.
 pub(super) const YOUNG: i64 = 2_000_000_000;
 #[cfg(test)]
 thread_local! {
@@ -29,16 +29,16 @@ thread_local! {
     pub(super) static READS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// After so many entries of the walk, their memory is released.
+/// After this many entries of the walk, their memory is released.
 const RELEASED: usize = 8_192;
-/// How often to try reading a file that changes while it is read.
+/// How many times to try to read a file that changes while it is read.
 const TRIES: usize = 3;
 
 /// The result of scanning the whole workspace.
 #[derive(Debug)]
 pub(super) struct ScanResult {
     pub(super) walk: Walk,
-    /// Differences from the last scan; for ignored files that are stored, only deletions.
+    /// Differences from the last scan. For ignored files that are stored, only deletions.
     pub(super) differences: Vec<Difference>,
     /// The ignored entries.
     pub(super) ignored: IgnoredSnapshot,
@@ -48,18 +48,18 @@ pub(super) struct ScanResult {
 #[derive(Debug)]
 pub(super) struct Difference {
     pub(super) change: TreeChange,
-    /// Whether scans include it; otherwise it is ignored, and only stored to undo a deletion.
+    /// Whether scans include the entry. Otherwise it is ignored, and stored only to undo a deletion.
     pub(super) is_scanned: bool,
-    /// Its current metadata and size, if the walk found it.
+    /// The entry's current metadata and size, if the walk found it.
     pub(super) facts: Option<(FileStat, u64)>,
 }
 
 impl CheckpointStore {
     /// Scans everything that these rules do not ignore, and stores new contents. Nothing is on disk before the next
-    /// sync. `compares` collects the differences from the last scan.
+    /// sync. If `compares` is true, the differences from the last scan are collected.
     ///
     /// # Errors
-    /// The root cannot be listed, or a content cannot be stored; the store is then unchanged.
+    /// The root cannot be listed, or a content cannot be stored. In both cases the store is unchanged.
     pub(super) fn scan(
         &mut self,
         workspace: &Workspace,
@@ -77,7 +77,7 @@ impl CheckpointStore {
     ) -> Result<ScanResult> {
         let now = now();
         let mut walk = detailed_walk(workspace, by)?;
-        // Later than the walk, which needs much memory.
+        // Load the cache after the walk, because the walk needs much memory.
         self.cache.load()?;
         let mut close = *walk.detailed.take().unwrap_or_default();
         tracked::add_tracked(
@@ -89,18 +89,18 @@ impl CheckpointStore {
         );
         let DetailedWalk { met: mut entries, left_out, rules, others, unreadable } = close;
         entries.push(workspace.root_entry()?);
-        // Taken from the end below.
+        // Sort in descending order, because entries are popped from the end below.
         entries.sort_unstable_by(|a, b| b.path.cmp(&a.path));
         entries.dedup_by(|a, b| a.path == b.path);
         let mut kept = ignored::select(workspace, &left_out, self.ignored_limits);
         let paths: HashSet<String> = kept.iter().map(|kept| kept.path.clone()).collect();
-        // The walk already contains what git tracks in an ignored folder.
+        // The walk already contains the files in ignored folders that git tracks.
         kept.retain(|kept| {
             entries.binary_search_by(|entry| kept.path.as_str().cmp(&entry.path)).is_err()
         });
         self.cache.begin_scan(entries.len() + kept.len());
         let entries = std::iter::from_fn(|| {
-            // The cache takes as much memory as they release.
+            // Release the memory of visited entries, because the growing cache needs as much.
             if entries.len().is_multiple_of(RELEASED) {
                 entries.shrink_to_fit();
             }
@@ -153,13 +153,13 @@ impl CheckpointStore {
                 continue;
             }
             let (is_scanned, CachedEntry { what, ignored, .. }) = (known.is_scanned(), known);
-            // An entry of a folder that cannot be listed may still be found by its name.
+            // If a folder cannot be listed, its entries may still be found by name.
             let after = if is_scanned && !unreadable.hides(&path) {
                 None
             } else {
                 match folders.entry(&path).map(|(_, found)| found.is_dir()) {
                     Err(e) if folders.proves_absence(&path, &e) => None,
-                    // A file that replaced an ignored folder is reported separately.
+                    // If a file replaced an ignored folder, the file is reported separately.
                     Ok(false) if !is_scanned && what.is_folder() => None,
                     _ if !is_scanned => Some(what.clone()),
                     Ok(_) => self.inspect_with(workspace, &mut folders, &path, true)?,
@@ -174,13 +174,13 @@ impl CheckpointStore {
         self.cache.set_unreadable(unreadable);
         self.cache.set_rules(rules);
         if others {
-            // The listing must use the rules on disk.
+            // The listing must use the current rules on disk.
             walk = workspace.walk()?;
         }
         Ok(ScanResult { walk, differences, ignored: IgnoredSnapshot::of(left_out) })
     }
 
-    /// The entry that the walk found; from the cache (`was`) if it is unchanged.
+    /// Returns the entry that the walk found. If it is unchanged, the cached entry (`was`) is used.
     fn cached_entry(
         &mut self,
         entry: &WalkEntry,
@@ -190,7 +190,7 @@ impl CheckpointStore {
         now: i64,
     ) -> Result<CachedEntry> {
         let trusted = times.are_trusted(entry, folders);
-        // Its pack may have been lost.
+        // The pack that contained the cached content may have been lost.
         let is_stored = |known: &CachedEntry| {
             known.what.blob().is_none_or(|blob| self.blobs.size_of(blob).is_some())
         };
@@ -199,7 +199,7 @@ impl CheckpointStore {
         if !holds {
             self.mark_in_use(was.iter().filter_map(|known| known.what.blob()));
         }
-        // A file that was not stored for lack of room is stored if there is room now.
+        // If a file was not stored for lack of room, it is stored once there is room.
         let mut finds_room = |known: &CachedEntry| {
             known.what.not_stored() == Some(NotStored::Room) && self.has_room_for(known.size)
         };
@@ -214,7 +214,7 @@ impl CheckpointStore {
         Ok(CachedEntry { what, facts, size, sure, ignored: false, tracked: false })
     }
 
-    /// Reads the entry that the walk found in a folder, and its metadata; None if it cannot be read. `keep` stores a
+    /// Reads the entry that the walk found in a folder, and its metadata. None if it cannot be read. `keep` stores a
     /// file's content, if possible.
     fn entry(
         &mut self,
@@ -240,7 +240,7 @@ impl CheckpointStore {
         Ok(Some((what, entry.facts, entry.size)))
     }
 
-    /// Reads the entry at a path; None if nothing exists. `keep` stores a file's content, if possible.
+    /// Reads the entry at a path. None if nothing exists there. `keep` stores a file's content, if possible.
     pub(super) fn inspect(
         &mut self,
         workspace: &Workspace,
@@ -250,7 +250,7 @@ impl CheckpointStore {
         self.inspect_with(workspace, &mut FolderCache::new(workspace), path, keep)
     }
 
-    /// Like [`Self::inspect`], with a cache of open folders for many paths.
+    /// Like [`Self::inspect`], but uses a cache of open folders, for many paths.
     fn inspect_with(
         &mut self,
         workspace: &Workspace,
@@ -282,8 +282,8 @@ impl CheckpointStore {
         Ok(Some(unreadable_entry(self.cache.get(path), &entry)))
     }
 
-    /// Like [`Self::inspect`], but if one of these known entries is not stored and is the one at the path, possibly
-    /// renamed, returns that.
+    /// Like [`Self::inspect`], but if the content at the path is not stored and one of the `known` entries describes
+    /// the same file (possibly renamed), returns that known entry.
     pub(super) fn inspect_as(
         &mut self,
         workspace: &Workspace,
@@ -304,8 +304,8 @@ impl CheckpointStore {
         }
     }
 
-    /// Whether the entry at a path equals this one: content, permissions, link target. If it is not stored, whether it
-    /// is the same, unchanged file.
+    /// Whether the entry at a path has the same content, permissions and link target as `what`. If its content is not
+    /// stored, whether it is the same, unchanged file.
     ///
     /// # Errors
     /// The entry cannot be read.
@@ -319,7 +319,7 @@ impl CheckpointStore {
         Ok(is_same(now.as_ref(), what))
     }
 
-    /// Reads a regular file, and stores its content with `keep`; None if it cannot be read or is not a regular file.
+    /// Reads a regular file. With `keep`, stores its content. None if it cannot be read or is not a regular file.
     fn read(
         &mut self,
         folder: &Dir,
@@ -352,7 +352,7 @@ impl CheckpointStore {
 }
 
 impl Workspace {
-    /// The entry of the root, which a walk does not list.
+    /// The root's entry, which a walk does not list.
     fn root_entry(&self) -> Result<WalkEntry> {
         let found = self.root.dir_metadata();
         let found = found.map_err(|e| Error::io("look at", &self.path, e))?;
@@ -365,16 +365,16 @@ impl Workspace {
         Ok(Identity::of(&FileStat::of(&found), found.len()))
     }
 
-    /// The entry at a path now, as an entry that is not stored for the same reason as `what`. None if nothing exists
-    /// or `what` is stored.
+    /// The current entry at a path, as an entry that is not stored for the same reason as `what`. None if nothing
+    /// exists there or `what` is stored.
     pub(super) fn as_not_stored(&self, path: &str, what: &TreeEntry) -> Option<TreeEntry> {
         let why = what.not_stored()?;
         Some(TreeEntry::NotStored { reason: why, identity: self.identity_at(path).ok()? })
     }
 }
 
-/// The entry of a file that cannot be read. If only its permissions prevent reading, and inode number, size and
-/// modification time are unchanged, it still has its last known content. It is read again when it becomes readable.
+/// The entry of a file that cannot be read. If only the permissions prevent reading, and inode number, size and
+/// modification time are unchanged, the last known content is assumed. It is read again when it becomes readable.
 fn unreadable_entry(was: Option<&CachedEntry>, entry: &WalkEntry) -> TreeEntry {
     let WalkEntry { facts, size, .. } = entry;
     let same = |was: &&CachedEntry| {
@@ -395,7 +395,7 @@ pub(super) fn is_unreadable_mode(mode: u32) -> bool {
     mode & 0o400 == 0
 }
 
-/// A file's bytes, unless there are more than `limit`, and its metadata before and after reading.
+/// A file's bytes (unless there are more than `limit`), and its metadata before and after reading.
 fn read_once(
     folder: &Dir,
     name: &str,

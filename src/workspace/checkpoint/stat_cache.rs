@@ -1,9 +1,9 @@
 //! Caches the results of the last scan, so that unchanged files are not read again.
 //!
-//! The cache is a file of lines, `checksum " " JSON`, that only grows. A line contains the entry at a path, or removes
-//! it, or the ignore rules. It is written once in a turn, just before the first command: so it grows only by what has
-//! changed, and if the turn is resumed after a stop, it still holds the state before that command ([`CachePosition`]).
-//! Torn or damaged lines at its end are ignored.
+//! The cache is a file of lines (`checksum " " JSON`). Each line contains the entry at a path, removes an entry, or
+//! contains the ignore rules. Lines are only appended, once per turn, just before the first command. So the file grows
+//! only by what has changed, and if the turn is resumed after a stop, the file still contains the state before that
+//! command ([`CachePosition`]). Torn or damaged lines at the end are ignored.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,9 +22,9 @@ use crate::workspace::names::common_prefix;
 use crate::workspace::walk::EntryKind;
 use crate::workspace::walk::detailed::{FileStat, Texts, WalkEntry};
 
-/// How much longer than necessary the file may be before it is rewritten, in bytes.
+/// How many bytes longer than necessary the file may become before it is rewritten.
 const SLACK: u64 = 256 << 10;
-/// How much is written at once, in bytes.
+/// How many bytes are written at once.
 const CHUNK: usize = 64 << 10;
 
 /// A scanned entry.
@@ -37,24 +37,24 @@ pub(super) struct CachedEntry {
     /// Its size in bytes, from its metadata.
     #[serde(rename = "z")]
     pub(super) size: u64,
-    /// Whether equal metadata proves that it is unchanged.
+    /// Whether equal metadata proves that the entry is unchanged.
     #[serde(rename = "s", default)]
     pub(super) sure: bool,
-    /// Whether it is stored although it is ignored.
+    /// Whether the entry is stored although it is ignored.
     #[serde(rename = "i", default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) ignored: bool,
-    /// Whether it is scanned although it is ignored, since git tracks it or something in it.
+    /// Whether scans include the entry although it is ignored, because git tracks it or something in it.
     #[serde(rename = "t", default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) tracked: bool,
 }
 
 impl CachedEntry {
-    /// Whether scans include it.
+    /// Whether scans include the entry.
     pub(super) fn is_scanned(&self) -> bool {
         !self.ignored || self.tracked
     }
 
-    /// Whether the metadata proves that it is unchanged.
+    /// Whether the metadata proves that the entry is unchanged.
     pub(super) fn matches_entry(&self, met: &WalkEntry) -> bool {
         let same_kind = match (&self.what, met.kind) {
             (TreeEntry::Folder { .. }, None)
@@ -68,8 +68,8 @@ impl CachedEntry {
     }
 }
 
-/// A line of the file. A path is stored as the length of the prefix that it shares with the path before, and the
-/// rest: so the paths of nested folders do not take quadratic space.
+/// A line of the file. A path is stored as the length of the prefix that it shares with the previous path, and the
+/// rest. Otherwise the paths of nested folders would take quadratic space.
 #[derive(Debug, Serialize, Deserialize)]
 enum CacheLine<'a> {
     /// The first line: the file's random id.
@@ -81,18 +81,17 @@ enum CacheLine<'a> {
     Unreadable(Cow<'a, Unreadable>),
 }
 
-/// Places that a scan could not read, since a folder cannot be listed or searched: their contents are unknown, which
-/// does not mean empty. Each ends in a `/`, and everything at or below it is hidden; the root is empty. None is below
-/// another.
+/// Places whose contents are unknown, not empty: a scan could not read them, because a folder cannot be listed or
+/// searched. Each place ends in `/` (the root is empty) and hides everything at or below it. No place is below another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "BTreeSet<String>")]
 pub(super) struct Unreadable(BTreeSet<String>);
 
 impl Unreadable {
-    /// Whether the scan could not see this escaped path.
+    /// Whether this escaped path was hidden from the scan.
     pub(super) fn hides(&self, path: &str) -> bool {
         let path = format!("{path}/");
-        // In this order, everything between a place and a path below it is below that place, too.
+        // In sorted order, everything between a place and a path below that place is also below that place.
         let last = self.0.range::<str, _>((Bound::Unbounded, Bound::Included(&*path))).next_back();
         last.is_some_and(|place| path.starts_with(place))
     }
@@ -112,7 +111,7 @@ impl From<BTreeSet<String>> for Unreadable {
     }
 }
 
-/// A position in the cache file, which stands for the state at that time.
+/// A position in the cache file. It identifies the state of the cache when the file ended there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CachePosition {
@@ -120,17 +119,17 @@ pub struct CachePosition {
     end: u64,
 }
 
-/// Entries by path, in one piece: there can be many.
+/// Entries by path, in a single list, because there can be many.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Entries(Vec<(Box<str>, Option<CachedEntry>)>);
 
 impl Entries {
-    /// Adds an entry, or removes one. Counts after the next [`Entries::sort`].
+    /// Adds or removes an entry. The change takes effect at the next [`Entries::sort`].
     fn push(&mut self, path: impl Into<Box<str>>, entry: Option<CachedEntry>) {
         self.0.push((path.into(), entry));
     }
 
-    /// Sorts what was added. Of equal paths, the last counts.
+    /// Sorts the added entries. If several have the same path, the last one counts.
     fn sort(&mut self) {
         self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
         self.0.dedup_by(|later, earlier| {
@@ -163,7 +162,7 @@ pub(super) struct StatCache {
     path: PathBuf,
     id: String,
     pub(super) seen: Entries,
-    /// During a scan: which of `seen` were found again, and entries at new paths.
+    /// During a scan: which entries of `seen` were found again, and the entries at new paths.
     is_found: Vec<bool>,
     added: Entries,
     pub(super) rules: Texts,
@@ -181,7 +180,7 @@ impl StatCache {
         Self { path, ..Self::default() }
     }
 
-    /// Forgets everything; the next load reads the file again.
+    /// Discards everything in memory. The next load reads the file again.
     pub(super) fn unload(&mut self) {
         *self = Self::new(std::mem::take(&mut self.path));
     }
@@ -210,13 +209,13 @@ impl StatCache {
             lines += 1;
         }
         self.seen.sort();
-        // Removed and replaced entries take room, too.
+        // Lines of removed and replaced entries take space, too.
         self.compact_end = self.end * self.seen.0.len() as u64 / lines.max(1);
         self.lines.are_kept = self.end > 0;
         Ok(())
     }
 
-    /// Returns to the state in the file. Returns whether it is the one at this position.
+    /// Loads the state in the file. Returns whether it is the state at this position.
     pub(super) fn reload(&mut self, position: &CachePosition) -> Result<bool> {
         self.unload();
         self.load()?;
@@ -246,14 +245,14 @@ impl StatCache {
         self.seen.get(path).filter(|known| known.is_scanned())
     }
 
-    /// Begins a scan that has found this many entries.
+    /// Begins a scan that found this many entries.
     pub(super) fn begin_scan(&mut self, entries: usize) {
         let known = self.seen.0.len();
         self.is_found = vec![false; known];
         self.added = Entries(Vec::with_capacity(entries.saturating_sub(known)));
     }
 
-    /// Takes the entry of the last scan at a path, with its position, if it meets a condition.
+    /// Takes the last scan's entry at a path, with its position, if the entry meets a condition.
     pub(super) fn take_if(
         &mut self,
         path: &str,
@@ -263,7 +262,7 @@ impl StatCache {
         Some((at, self.seen.0[at].1.take_if(|entry| condition(entry))?))
     }
 
-    /// Adds an entry that the present scan has found; `at` is the position of the one that was taken for it.
+    /// Adds an entry that the current scan found. `at` is the position from which the previous entry was taken.
     pub(super) fn add(
         &mut self,
         path: String,
@@ -280,7 +279,7 @@ impl StatCache {
         }
     }
 
-    /// Ends a scan. Returns the entries of the last scan that it has not found again.
+    /// Ends a scan. Returns the entries of the last scan that this scan did not find again.
     pub(super) fn end_scan(&mut self) -> Vec<(Box<str>, CachedEntry)> {
         let mut is_found = std::mem::take(&mut self.is_found).into_iter();
         let missing = self.seen.0.extract_if(.., |_| is_found.next() == Some(false));
@@ -289,12 +288,12 @@ impl StatCache {
             std::mem::swap(&mut self.seen, &mut self.added);
         }
         self.seen.0.append(&mut self.added.0);
-        // No path is there twice.
+        // No path occurs twice.
         self.seen.0.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         missing
     }
 
-    /// Records that the present scan has not found an earlier entry.
+    /// Records that the current scan did not find an earlier entry.
     pub(super) fn remove(&mut self, path: &str) {
         self.lines.add_at(path, None);
     }
@@ -313,7 +312,7 @@ impl StatCache {
         }
     }
 
-    /// Writes what is new, so that it is on disk. If the file has grown long, it is written anew.
+    /// Writes the new lines to disk. If the file has become too long, rewrites it.
     pub(super) fn write(&mut self) -> Result<CachePosition> {
         self.load()?;
         let written = if self.end == 0 || self.end > 2 * self.compact_end + SLACK {
@@ -332,7 +331,7 @@ impl StatCache {
 
     fn append(&mut self) -> io::Result<()> {
         let mut file = atomic::open_own(File::options().write(true), &self.path)?;
-        // Anything beyond is torn.
+        // Anything after `end` is torn.
         if file.metadata()?.len() != self.end {
             file.set_len(self.end)?;
         }
@@ -360,11 +359,11 @@ impl StatCache {
         }
         self.end += self.lines.write_to(&mut file).map_err(fail)?;
         self.compact_end = self.end;
-        // Later syncs cover what is appended, but not the file's name.
+        // Later syncs cover the lines that are appended, but not the file's name.
         atomic::persist(file, &self.path)
     }
 
-    /// The blobs of all entries, also during a scan.
+    /// The blobs of all entries; may also be called during a scan.
     pub(super) fn blobs(&self) -> BTreeSet<BlobId> {
         let all = self.seen.iter().chain(self.added.iter());
         all.filter_map(|(_, known)| known.what.blob().cloned()).collect()
@@ -374,10 +373,10 @@ impl StatCache {
 /// Lines that are not written yet.
 #[derive(Debug, Default)]
 struct Lines {
-    /// Whether there is a file, to which they will be appended.
+    /// Whether a file exists to which the lines will be appended.
     are_kept: bool,
     text: String,
-    /// The path of the last line that contains one.
+    /// The last path that was added.
     last: String,
 }
 
@@ -391,7 +390,7 @@ impl Lines {
         }
     }
 
-    /// Adds the line of a path.
+    /// Adds the line for a path.
     fn add_at(&mut self, path: &str, known: Option<&CachedEntry>) {
         let mut same = common_prefix(&self.last, path);
         while !path.is_char_boundary(same) {
@@ -402,7 +401,7 @@ impl Lines {
         path.clone_into(&mut self.last);
     }
 
-    /// Writes them to a file, and returns their length in bytes.
+    /// Writes the lines to a file, and returns their length in bytes.
     fn write_to(&mut self, file: &mut impl Write) -> io::Result<u64> {
         file.write_all(self.text.as_bytes())?;
         let length = self.text.len() as u64;
@@ -463,7 +462,7 @@ mod tests {
                     index.seen.sort();
                     let position = index.write().unwrap();
                     let written = (index.seen.clone(), index.rules.clone());
-                    // What was found since then is lost with the process.
+                    // Entries that were found since then are lost with the process.
                     add(&mut index, "lost", known("lost"));
                     prop_assert!(index.reload(&position).unwrap());
                     prop_assert_eq!((&index.seen, &index.rules), (&written.0, &written.1));

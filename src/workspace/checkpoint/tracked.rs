@@ -1,9 +1,9 @@
-//! Ignored files that git tracks, as after `git add -f`: they are stored like files that are not ignored.
+//! Ignored files that git tracks, for example after `git add -f`. They are stored like files that are not ignored.
 //!
 //! The list of these files is part of a turn's ignore rules, under the path of git's index. So a command that makes git
-//! track a file of the person's does not make it part of the turn. The index is read again only if its metadata or the
-//! ignore rules have changed: so a turn's cost does not grow with a repository that has not changed. The index of a
-//! linked worktree is elsewhere and is not considered.
+//! track one of the person's files does not make that file part of the turn. The index is read again only if its
+//! metadata or the ignore rules have changed, so that an unchanged repository adds no cost to a turn. The index of a
+//! linked worktree is in another place and is not considered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,7 @@ fn is_git_folder(place: &str) -> bool {
     place == ".git/" || place.ends_with("/.git/")
 }
 
-/// The ignored files in an index with this identity, in the form in which the rules contain them.
+/// The ignored files in an index with this identity, in the form in which the ignore rules contain them.
 fn ignored_in_index(
     workspace: &Workspace,
     prefix: &str,
@@ -72,7 +72,7 @@ fn ignored_in_index(
     text
 }
 
-/// Adds these paths to the walk's entries, with the ignored folders that contain them.
+/// Adds these paths to the walk's entries, along with the ignored folders that contain them.
 fn add_paths(workspace: &Workspace, walk: &mut DetailedWalk, paths: &[String]) {
     if paths.is_empty() {
         return;
@@ -95,7 +95,7 @@ fn add_paths(workspace: &Workspace, walk: &mut DetailedWalk, paths: &[String]) {
             met.insert(place.to_owned());
         }
     }
-    // The rest of such a folder is still ignored.
+    // All other entries of such a folder are still ignored.
     walk.left_out.retain(|one| one.kind.is_none() || !met.contains(&one.path));
 }
 
@@ -107,10 +107,10 @@ mod tests {
     use super::*;
     use crate::workspace::walk::tracked::tests::written;
 
-    /// Writes an index of these paths.
+    /// Writes an index with these paths.
     fn track(scene: &Scene, paths: &[&str]) {
         let index = scene.dir.path().join("w/.git/index");
-        // As git does it: it is another file.
+        // As git does, write a new file and rename it.
         fs::write(index.with_extension("lock"), written(2, paths, *b"TREE")).unwrap();
         fs::rename(index.with_extension("lock"), index).unwrap();
     }

@@ -18,7 +18,7 @@ pub enum TreeEntry {
     File {
         /// Its content.
         blob: BlobId,
-        /// Its permission bits as in `chmod`, without set-user-ID and set-group-ID: an undo never sets these.
+        /// Its permission bits as in `chmod`, without set-user-ID and set-group-ID, because an undo never sets these.
         mode: u32,
         /// Its size in bytes.
         size: u64,
@@ -39,7 +39,7 @@ pub enum TreeEntry {
         /// Why it is not stored.
         #[serde(rename = "why")]
         reason: NotStored,
-        /// Identifies it, to detect changes.
+        /// Identifies the entry, to detect changes.
         #[serde(rename = "is")]
         identity: Identity,
     },
@@ -51,13 +51,13 @@ pub enum TreeEntry {
 pub enum NotStored {
     /// The file is larger than `checkpoint_file_bytes`.
     Large,
-    /// There was no room for it within `checkpoint_max_bytes`.
+    /// There was no room for the file within `checkpoint_max_bytes`.
     Room,
-    /// It is neither a file nor a link nor a folder.
+    /// The entry is neither a file nor a link nor a folder.
     Other,
-    /// It could not be read.
+    /// The entry could not be read.
     Unreadable,
-    /// It is the `.git` of a repository.
+    /// The entry is the `.git` of a repository.
     Repository,
 }
 
@@ -72,12 +72,12 @@ impl TreeEntry {
         Self::NotStored { reason: NotStored::Unreadable, identity: Identity::Path(path.to_owned()) }
     }
 
-    /// The `.git` folder of a repository. Git can write to it at any time, so it is never known to be unchanged.
+    /// The `.git` folder of a repository. Git can write to it at any time, so it never counts as unchanged.
     pub(super) fn repository_at(path: &str) -> Self {
         Self::NotStored { reason: NotStored::Repository, identity: Identity::Path(path.to_owned()) }
     }
 
-    /// The stored content of a file.
+    /// The blob that stores a file's content.
     pub fn blob(&self) -> Option<&BlobId> {
         match self {
             Self::File { blob, .. } => Some(blob),
@@ -85,7 +85,7 @@ impl TreeEntry {
         }
     }
 
-    /// Its permission bits as in `chmod`, if they are known.
+    /// The entry's permission bits as in `chmod`, if they are known.
     pub fn mode(&self) -> Option<u32> {
         match self {
             Self::File { mode, .. } | Self::Folder { mode } => Some(*mode),
@@ -93,7 +93,7 @@ impl TreeEntry {
         }
     }
 
-    /// Why it is not stored; None if it is.
+    /// Why the entry is not stored; None if it is stored.
     pub fn not_stored(&self) -> Option<NotStored> {
         match self {
             Self::NotStored { reason, .. } => Some(*reason),
@@ -101,17 +101,17 @@ impl TreeEntry {
         }
     }
 
-    /// Whether its metadata or content is unknown because it could not be read.
+    /// Whether the entry's metadata or content is unknown because it could not be read.
     pub fn is_unreadable(&self) -> bool {
         self.not_stored() == Some(NotStored::Unreadable)
     }
 
-    /// Whether nothing but this path is known of it.
+    /// Whether nothing is known about the entry except this path.
     pub(super) fn is_unknown_at(&self, path: &str) -> bool {
         matches!(self, Self::NotStored { reason: NotStored::Unreadable, identity: Identity::Path(at) } if at == path)
     }
 
-    /// Whether it is a folder.
+    /// Whether the entry is a folder.
     pub fn is_folder(&self) -> bool {
         matches!(self, Self::Folder { .. })
     }
@@ -126,7 +126,7 @@ impl TreeEntry {
 }
 
 impl NotStored {
-    /// A phrase for messages.
+    /// A phrase for messages that gives the reason.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Large => "larger than checkpoint_file_bytes",
@@ -142,7 +142,7 @@ pub(super) fn is_folder(entry: Option<&TreeEntry>) -> bool {
     entry.is_some_and(TreeEntry::is_folder)
 }
 
-/// Whether both are equal. A file that is not stored stays the same file when it is renamed.
+/// Whether two entries are equal. A file whose content is not stored stays equal when it is renamed.
 pub(super) fn is_same(one: Option<&TreeEntry>, other: Option<&TreeEntry>) -> bool {
     let stable = |entry: Option<&TreeEntry>| entry.and_then(TreeEntry::stable);
     one == other || stable(one).is_some() && stable(one) == stable(other)
@@ -163,16 +163,16 @@ pub struct TreeChange {
     /// The entry before the change; None if nothing existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<TreeEntry>,
-    /// The entry after the change; None if nothing exists any more.
+    /// The entry after the change; None if nothing exists there any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<TreeEntry>,
-    /// Whether somebody else also changed it in between.
+    /// Whether somebody else also changed the path in between.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
-    /// Whether a command of the turn changed it.
+    /// Whether a command of the turn changed the path.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_command: bool,
-    /// Whether ignore rules match it: it is restored only if nothing exists at its path.
+    /// Whether ignore rules match the path. Such an entry is restored only if nothing exists at its path.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignored: bool,
 }
@@ -183,12 +183,12 @@ impl TreeChange {
         Self { path, before, after, mixed: false, by_command: false, ignored: false }
     }
 
-    /// The stored contents of both sides.
+    /// The blobs of the contents before and after the change.
     pub fn blobs(&self) -> impl Iterator<Item = &BlobId> {
         [&self.before, &self.after].into_iter().flatten().filter_map(TreeEntry::blob)
     }
 
-    /// Its path as an operation would name it; None if no operation can.
+    /// The path in the form that operations use; None if no operation can name it.
     pub fn place(&self) -> Option<RelPath> {
         RelPath::parse(unescaped(&self.path).to_str()?).ok()
     }
@@ -204,8 +204,8 @@ pub(super) fn shown_path(path: &str) -> String {
     visible_line(&shown(path)).into_owned()
 }
 
-/// Combines consecutive lists of changes into one: the first `before` and the last `after` of each path. If a list
-/// found something else than the list before had left, somebody else changed it (`mixed`).
+/// Combines consecutive lists of changes into one list: the first `before` and the last `after` of each path. If a list
+/// did not find what the previous list had left, somebody else changed the path in between (`mixed`).
 pub fn compose(lists: impl IntoIterator<Item = Vec<TreeChange>>) -> Vec<TreeChange> {
     let mut all: BTreeMap<String, TreeChange> = BTreeMap::new();
     for change in lists.into_iter().flatten() {
@@ -235,7 +235,7 @@ pub fn reverse(changes: Vec<TreeChange>) -> Vec<TreeChange> {
 
 /// Identifies an entry whose content cannot be compared.
 ///
-/// Earlier versions stored both as text, which is read as a path, and so equals nothing.
+/// Earlier versions stored both variants as text, which is read as a path and therefore equals nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Identity {
@@ -245,7 +245,7 @@ pub enum Identity {
     Path(String),
 }
 
-/// The metadata of a file that a rename does not change: all but the ctime.
+/// The metadata of a file that a rename does not change: everything except the ctime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StableStat {
     inode: u64,
@@ -260,7 +260,7 @@ impl Identity {
         Self::Stat(StableStat { inode, mode, size, written }, changed)
     }
 
-    /// The part that survives a rename; None if it does not identify the file.
+    /// The metadata that survives a rename; None if it does not identify the file.
     pub(super) fn stable(&self) -> Option<StableStat> {
         match self {
             // Some systems report no inode number or no ctime.

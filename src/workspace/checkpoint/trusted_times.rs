@@ -1,6 +1,6 @@
-//! Decides whether a file system's times prove that a file is unchanged. Most file systems record when an inode
-//! changed (ctime), which nobody can set. Some report the modification time instead, which anybody can set back; and
-//! for network and user-space file systems, only the other side knows. Files on these are read again in every scan.
+//! Decides whether a file system's times prove that a file is unchanged. Most file systems record when an inode changed
+//! (ctime), and nobody can set that time. Some report the modification time instead, which anybody can set. Network and
+//! user-space file systems may report anything. Files on untrusted systems are read in every scan.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -37,7 +37,7 @@ impl TrustedTimes {
     }
 }
 
-/// Whether the times of the entry with this name can be trusted; None if it cannot be opened.
+/// Whether the times of the entry with this name can be trusted. None if the entry cannot be opened.
 #[cfg(target_os = "linux")]
 fn are_trusted_at(folder: &Dir, name: &OsStr) -> Option<bool> {
     use rustix::fs::{Mode, OFlags, fstatfs, openat};
@@ -59,7 +59,7 @@ fn are_trusted_at(_: &Dir, _: &OsStr) -> Option<bool> {
 #[cfg(target_os = "linux")]
 fn are_trusted_on(kind: u64) -> bool {
     // FAT, exFAT, HFS and HFS+; FUSE (and virtiofs); 9p; SMB as smbfs, cifs and smb3; shares of VirtualBox.
-    // NFS gets the ctime from its server.
+    // NFS is trusted, because it gets the ctime from its server.
     const UNTRUSTED: [u64; 10] = [
         0x4d44,
         0x2011_bab0,
@@ -85,7 +85,7 @@ mod tests {
     use crate::workspace::walk::detailed::now;
 
     thread_local! {
-        /// Whether, in this thread, no file system's times are trusted.
+        /// Whether this thread trusts the times of no file system.
         pub(super) static ARE_UNTRUSTED: Cell<bool> = const { Cell::new(false) };
     }
 
@@ -95,7 +95,7 @@ mod tests {
         for kind in [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630, 0x6969] {
             assert!(are_trusted_on(kind), "{kind:x}");
         }
-        // As they come where the number is signed and has 32 bits.
+        // The last value is how a signed 32-bit number arrives.
         for kind in [0x4d44, 0x2011_bab0, 0x6573_5546, 0x0102_1997, 0xffff_ffff_ff53_4d42] {
             assert!(!are_trusted_on(kind), "{kind:x}");
         }
@@ -109,7 +109,7 @@ mod tests {
         for (_, scene) in &scenes {
             scene.sh("echo one > a; touch -d '1 hour ago' a");
         }
-        // Young files are looked at once more.
+        // Young files are read once more.
         let changed = now();
         while now() <= changed + YOUNG {
             std::thread::sleep(std::time::Duration::from_millis(10));

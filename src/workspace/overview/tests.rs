@@ -1,4 +1,4 @@
-//! What is listed, and what stands as one.
+//! The rows of a listing, and the folders that are shown as one row.
 
 use super::*;
 use crate::workspace::walk::LeftOut;

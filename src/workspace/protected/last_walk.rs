@@ -1,7 +1,7 @@
-//! The comparison with the last walk of a turn: new entries that configure git, and missing repositories.
+//! Compares with the last walk of a turn: finds new entries that configure git, and missing repositories.
 //!
-//! New set-user-ID and set-group-ID bits do not outlast a turn, either. In the sandbox, seccomp prevents setting them;
-//! this check covers all files that the walk lists.
+//! New set-user-ID and set-group-ID bits are also removed at the end of a turn. In the sandbox, seccomp prevents
+//! setting them; this check covers all files that the walk lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +15,12 @@ use crate::workspace::modes::clear_set_ids;
 use crate::workspace::names::{ancestors, split};
 use crate::workspace::walk::{PlaceKind, Walk, walk_all};
 
-/// How many levels of unreadable folders are opened.
+/// How many levels of nested unreadable folders are opened.
 const CLOSED: usize = 16;
 
 impl Protection {
-    /// Compares with the turn's last walk: new repositories, new files that git's settings name, missing repositories,
-    /// and set-user-ID and set-group-ID bits.
+    /// Compares with the turn's last walk: finds new repositories, new files that git's settings name, missing
+    /// repositories, and new set-user-ID and set-group-ID bits.
     pub fn finish(&mut self, workspace: &Workspace, walk: &Walk) -> Vec<Warning> {
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
             return Vec::new();
@@ -34,13 +34,13 @@ impl Protection {
         let ignored: BTreeSet<&str> = walk.places(PlaceKind::Ignored).collect();
         for (path, named) in known.unwatched(workspace, walk) {
             let (is_new, is_ignored) = (!known.watches(&path), ignored.contains(&*path));
-            // An ignored folder can be large, so it is only checked whether it has become a repository.
+            // An ignored folder can be large, so only check whether the folder itself has become a repository.
             let is_bare = || workspace.folder_at(&path).is_ok_and(|dir| is_bare_repository(&dir));
             if is_ignored && !is_bare() {
                 continue;
             }
             let mut moved = None;
-            // Nothing in it is known, so all entries are new.
+            // Nothing in this folder is known, so all entries count as new.
             let mut folder =
                 WatchedFolder { path, named, is_bare: Some(false), ..WatchedFolder::default() };
             let Some(mut now) = ProtectedScan::again(workspace, &folder) else { continue };
@@ -50,7 +50,7 @@ impl Protection {
                     continue;
                 }
                 let place = folder.path_of(&key);
-                // The file may have existed before, hidden by ignore rules.
+                // The file may have existed before, but hidden by ignore rules.
                 let may_be_old = is_named && has_new_rules && !listed.contains(&place);
                 if let Some(missing) = repairs.take_missing(&key, &entry) {
                     moved = Some((missing, place));
@@ -74,8 +74,8 @@ impl Protection {
 }
 
 impl Snapshot {
-    /// The folders of a walk that may contain entries that configure git and are not in this snapshot, with the names
-    /// that git's settings now contain and did not before.
+    /// The folders of a walk that may contain entries that configure git and that this snapshot does not contain. Each
+    /// folder is listed with the names in it that git's settings contain now, but did not contain before.
     fn unwatched(&self, workspace: &Workspace, walk: &Walk) -> BTreeMap<String, Vec<String>> {
         let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let is_compared = |path: &str| !self.leaves_alone(path) && !workspace.is_below_one(path);
@@ -102,7 +102,7 @@ impl Snapshot {
         self.folders.iter().any(|folder| folder.path == path)
     }
 
-    /// Whether the ignore rules changed and can hide entries.
+    /// Whether the ignore rules changed, and there are ignored entries that the change may hide.
     fn has_new_rules(&self, walk: &Walk) -> bool {
         let hides = || {
             walk.ignored_files().files > 0
@@ -111,7 +111,7 @@ impl Snapshot {
         walk.rules != self.rules && hides()
     }
 
-    /// Whether the snapshot would contain an entry that existed at this path before the commands.
+    /// Whether the snapshot would contain the entry at this path if the entry had existed before the commands.
     fn would_know(&self, path: &str) -> bool {
         let was_closed = |place: &str| self.closed.contains(place);
         self.is_whole && !was_closed(path) && !above(path).any(was_closed)
@@ -123,7 +123,7 @@ impl Snapshot {
 }
 
 impl Repairs<'_> {
-    /// The missing repository with the inode of this entry.
+    /// Takes the missing repository that has the same inode as this entry.
     fn take_missing(&mut self, key: &str, now: &ProtectedEntry) -> Option<WatchedFolder> {
         let inode_of = |missing: &WatchedFolder| missing.git().and_then(|(_, inode)| inode);
         let is_it = |missing: &WatchedFolder| now.inode.is_some() && inode_of(missing) == now.inode;
@@ -142,9 +142,9 @@ impl Repairs<'_> {
         folder
     }
 
-    /// Walks again if commands may have hidden entries from the last walk: in ignored folders, if the rules changed, and
-    /// in folders that are now unreadable, which it opens. Folders that stay unreadable are moved to the quarantine.
-    /// None if nothing is hidden.
+    /// Walks again if commands may have hidden entries from the last walk: in ignored folders, if the rules changed,
+    /// and in folders that are unreadable now. Opens unreadable folders; those that stay unreadable are moved to the
+    /// quarantine. None if nothing is hidden.
     fn reveal(&mut self, known: &Snapshot, walk: &Walk, has_new_rules: bool) -> Option<Walk> {
         let workspace = self.workspace;
         let walk_again =
@@ -152,7 +152,7 @@ impl Repairs<'_> {
         let mut again = if has_new_rules { walk_again() } else { None };
         for round in 0..=CLOSED {
             let closed = again.as_ref().unwrap_or(walk).places(PlaceKind::Closed);
-            // An unreadable root was replaced by somebody, so it is left alone.
+            // If the root is unreadable, somebody has replaced it, so it is left alone.
             let is_new = |path: &&str| {
                 !path.is_empty() && !known.closed.contains(*path) && !known.leaves_alone(path)
             };
@@ -178,13 +178,13 @@ impl Repairs<'_> {
     }
 }
 
-/// The files that have such bits before the first command. They may keep them.
+/// The files that have a set-user-ID or set-group-ID bit before the first command. They may keep it.
 pub(super) fn set_ids(workspace: &Workspace, walk: &Walk) -> Vec<ProtectedEntry> {
     let now = |path| ProtectedScan::file(workspace, path);
     walk.places(PlaceKind::SetId).filter_map(now).collect()
 }
 
-/// Clears the bits of all other files, and of those whose content has changed.
+/// Clears the set-user-ID and set-group-ID bits of all other files, and of files whose content has changed.
 fn clear_new_set_ids(workspace: &Workspace, known: &Snapshot, walk: &Walk) -> Vec<Incident> {
     let Some(before) = &known.set_ids else { return Vec::new() };
     let mut incidents = Vec::new();

@@ -1,18 +1,18 @@
-//! Names that only the person may change: check, repair and report.
+//! Names that only the person may change: checks them, repairs changes and reports them.
 //!
 //! The entries under protected names are recorded before the first command of a turn ([`Snapshot`]) and compared after
-//! each command. Entries that a command made or changed are moved to the quarantine, and the former content is put
-//! back if it is known. Read-only mounts ([`ReadOnly`]) prevent most changes; this check finds and repairs the others.
+//! each command. Entries that a command made or changed are moved to the quarantine, and the former content is restored
+//! if it is known. Read-only mounts ([`ReadOnly`]) prevent most changes; this check finds and repairs all others.
 //!
 //! - Protected names are searched in the workspace's root and in the roots of the nearest 1,000 repositories that the
-//!   turn's walk found, so not in ignored folders.
-//! - A change by a command cannot be distinguished from one that a person makes at the same time. Anything moved by
-//!   mistake is in the quarantine.
+//!   turn's walk found. Ignored folders are therefore not searched.
+//! - A change by a command cannot be distinguished from a change that a person makes at the same time. Anything moved
+//!   by mistake is in the quarantine.
 //! - A snapshot is valid for one turn: changes between turns are the person's.
 //!
-//! The repair of checkpoints would be weaker here: it deletes entries that this one moves away, it takes contents from
-//! a store that may not exist (`rpc`, or checkpoints turned off) instead of the journal, and after a hard stop it
-//! leaves temporary files beside their targets, which the next comparison would attribute to a command.
+//! The repair code of checkpoints would be weaker here. It deletes entries, while this code moves them away. It takes
+//! contents from a store that may not exist (`rpc`, or checkpoints turned off) instead of the journal. After a hard
+//! stop it leaves temporary files beside their targets, and the next comparison would attribute those to a command.
 
 mod last_walk;
 mod names;
@@ -49,13 +49,13 @@ use snapshot::{EntryChange, ProtectedEntry, ProtectedKind, WatchedFolder};
 
 /// The most folders in which protected names are searched, beginning with those nearest to the root.
 const FOLDERS: usize = 1_000;
-/// The most ignored folders and further repositories that are remembered.
+/// The most ignored folders and further repositories that are recorded.
 const LEFT_ALONE: usize = 10_000;
 
 /// Checks protected names while the commands of a turn run.
 #[derive(Debug, Default)]
 pub struct Protection {
-    /// None if nothing is checked.
+    /// Where changed entries are moved; None if nothing is checked.
     quarantine: Option<Quarantine>,
     /// The entries that must not change; None before the first command.
     known: Option<Snapshot>,
@@ -63,9 +63,9 @@ pub struct Protection {
     missing: Vec<WatchedFolder>,
     /// Whether a command of the turn was allowed to write to repositories.
     git_may_write: bool,
-    /// How many operations share this and have begun, but not ended.
+    /// How many operations that share this check have begun, but not ended.
     members: usize,
-    /// The walk after the last command, if none has run since.
+    /// The walk after the last command, if no command has run since.
     last_walk: Option<Walk>,
 }
 
@@ -75,13 +75,13 @@ impl Protection {
         Self { quarantine: Some(quarantine), ..Self::default() }
     }
 
-    /// Resumes the check of a turn that has taken this snapshot.
+    /// Resumes the check of a turn whose snapshot was already taken.
     pub fn resumed(quarantine: Quarantine, known: Snapshot) -> Self {
         Self { quarantine: Some(quarantine), known: Some(known), ..Self::default() }
     }
 
-    /// Prepares for a command. If it is the turn's first one, takes the snapshot and returns it, to be stored before the
-    /// command begins. `walk` is a current walk of the workspace, if there is one.
+    /// Prepares for a command. Before the turn's first command, takes the snapshot and returns it, so that the caller
+    /// can store it before the command begins. `walk` is a current walk of the workspace, if there is one.
     pub fn begin(
         &mut self,
         workspace: &Workspace,
@@ -99,12 +99,12 @@ impl Protection {
         Ok(Some(self.known.insert(snapshot)))
     }
 
-    /// Whether commands have run.
+    /// Whether the snapshot was taken: commands of this turn may have run.
     pub fn has_begun(&self) -> bool {
         self.known.is_some()
     }
 
-    /// Compares after a command, and repairs. Returns a warning for each finding.
+    /// Compares the entries after a command, and repairs changes. Returns a warning for each finding.
     pub fn check(&mut self, workspace: &Workspace) -> Vec<Warning> {
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
             return Vec::new();
@@ -123,8 +123,8 @@ impl Protection {
         warnings(repairs.incidents, self.git_may_write)
     }
 
-    /// Warnings about entries in the quarantine that none of the known warnings names, because deaddrop was stopped
-    /// before it could report them.
+    /// Warnings about entries in the quarantine that no known warning mentions, because deaddrop was stopped before it
+    /// could report them.
     pub fn unreported<'a>(&self, known: impl Iterator<Item = &'a Warning>) -> Vec<Warning> {
         let Some(quarantine) = &self.quarantine else { return Vec::new() };
         let known: Vec<&Warning> = known.collect();
@@ -177,18 +177,18 @@ impl Snapshot {
 }
 
 impl Workspace {
-    /// The inode of the root.
+    /// The inode of the workspace's root.
     fn inode(&self) -> Option<u64> {
         self.root.dir_metadata().ok().map(|found| found.ino())
     }
 
-    /// Whether a path is at or below a protected name, so that it is compared along with that.
+    /// Whether a path is at or below a protected name. If so, it is compared along with the entry of that name.
     pub(super) fn is_below_one(&self, path: &str) -> bool {
         path.split('/').any(|name| self.protected.name_of(&shown(name)).is_some())
     }
 }
 
-/// Whether a path ends in the name of a repository.
+/// Whether a path ends in the name of a repository folder, `.git`.
 fn is_git(path: &str) -> bool {
     split(path).1.eq_ignore_ascii_case(".git")
 }
@@ -202,7 +202,7 @@ struct Repairs<'a> {
 }
 
 impl Repairs<'_> {
-    /// Moves an entry to the quarantine.
+    /// Moves an entry to the quarantine. Returns its new path, for display.
     fn move_away(&self, place: &str) -> io::Result<String> {
         let (folder, name) = self.workspace.parent_of(place)?;
         self.quarantine.take(&folder, &name)
@@ -215,7 +215,7 @@ impl Repairs<'_> {
             .unwrap_or(false)
     }
 
-    /// Moves new and changed entries of a folder away, and puts known contents back. Updates `folder` to the entries
+    /// Moves new and changed entries of a folder away, and restores known contents. Updates `folder` to the entries
     /// that must not change from now on.
     fn folder(&mut self, folder: &mut WatchedFolder, now: WatchedFolder) {
         let is_completed = folder.is_completed(&now);
@@ -246,7 +246,7 @@ impl Repairs<'_> {
                 let counts = !entry.is_folder() || entry.is_part();
                 restored += usize::from(counts && is_back);
                 of += usize::from(counts);
-                // Git does not recognise the repository without a part, so restoring it is tried again.
+                // Without this part, git does not recognise the repository, so the next check tries again.
                 if is_back || entry.is_part() {
                     folder.entries.insert(key, entry);
                 }

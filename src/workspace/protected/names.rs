@@ -1,7 +1,7 @@
-//! Names that only the person may write, since git, editors, shells and deaddrop run such files or use them as
+//! Names that only the person may write, because git, editors, shells and deaddrop run such files or use them as
 //! configuration without asking. Pure.
 //!
-//! A name counts at any depth, and in any spelling that a file system could treat as equal.
+//! A name is protected at any depth, and in any spelling that a file system could treat as equal.
 
 use crate::protocol::{Failure, RelPath};
 use crate::settings::{FileName, folded};
@@ -38,7 +38,7 @@ impl ProtectedNames {
         path.components().find_map(|component| self.name_of(component))
     }
 
-    /// Refuses to write to `path`, which leads to `real`, if that contains a protected name.
+    /// Refuses to write to `path`, which resolves to `real`, if `real` contains a protected name.
     pub fn refuse(&self, path: &RelPath, real: &RelPath) -> Result<(), Failure> {
         let Some(name) = self.name_in(real) else { return Ok(()) };
         let leads = if path == real { String::new() } else { format!(" leads to '{real}'") };

@@ -1,5 +1,5 @@
-//! Moves entries that a command made under a protected name to a folder of deaddrop's, where they are never deleted or
-//! overwritten, and puts former entries back from the snapshot.
+//! Moves entries that a command made under a protected name to one of deaddrop's folders, where they are never deleted
+//! or overwritten. Restores former entries from the snapshot.
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
@@ -18,9 +18,9 @@ use crate::workspace::names::{escaped_os, unescaped};
 use crate::workspace::plan::write_new;
 use crate::workspace::{open_regular, sync};
 
-/// The folder of all quarantines.
+/// The name of the folder that contains all quarantines.
 const FOLDER: &str = "quarantine";
-/// The deepest nesting of folders that is copied where a rename cannot move them.
+/// The deepest nesting of folders that is copied if a rename cannot move them.
 const DEPTH: usize = 100;
 
 /// The quarantine of one turn.
@@ -30,20 +30,20 @@ pub struct Quarantine {
     state: PathBuf,
     /// The turn's folder.
     turn: String,
-    /// Its path for a reader.
+    /// The path of the turn's folder, for display.
     shown: String,
     /// The next number to try; 0 if unknown.
     next: Cell<usize>,
 }
 
 impl Quarantine {
-    /// The quarantine of a turn. `state` is the folder of the sessions, and `shown` its path for a reader.
+    /// The quarantine of a turn. `state` is the folder of the sessions, and `shown` is its path for display.
     pub fn new(state: PathBuf, shown: &str, turn: &str) -> Self {
         let shown = format!("{}/{FOLDER}/{turn}", shown.replace('\\', "/"));
         Self { state, turn: turn.to_owned(), shown, next: Cell::new(0) }
     }
 
-    /// The paths of its entries, for a reader.
+    /// The paths of the quarantine's entries, for display.
     pub(super) fn contents(&self) -> Vec<String> {
         let state = Dir::open_ambient_dir(&self.state, ambient_authority());
         let folder = state
@@ -56,7 +56,7 @@ impl Quarantine {
         names
     }
 
-    /// Moves an entry of `parent`, or a link itself, to the quarantine. Returns its new path for a reader.
+    /// Moves an entry of `parent`, or a link itself, to the quarantine. Returns the new path, for display.
     pub(super) fn take(&self, parent: &Dir, name: &OsStr) -> io::Result<String> {
         let folder = self.folder()?;
         if self.next.get() == 0 {
@@ -67,7 +67,7 @@ impl Quarantine {
         if let Err(e) = &moved
             && e.kind() == io::ErrorKind::PermissionDenied
         {
-            // A command may have removed permissions so that it cannot be moved.
+            // A command may have removed permissions so that the entry cannot be moved.
             opened = grant_owner(parent, OsStr::new(".")).is_ok();
             if parent.symlink_metadata(name)?.is_dir() {
                 opened |= grant_owner(parent, name).is_ok();
@@ -78,13 +78,13 @@ impl Quarantine {
         }
         let number_and_name = moved?;
         self.next.set(self.next.get() + 1);
-        // The move must survive a power loss.
+        // The move must survive a power failure.
         sync(&folder)?;
         sync(parent)?;
         Ok(format!("{}/{number_and_name}", self.shown))
     }
 
-    /// Restores an entry of `parent` if its content is known, without overwriting another. Returns whether it is known.
+    /// Restores an entry of `parent` if its content is known. Never overwrites an entry. Returns whether it is known.
     pub(super) fn put_back(
         &self,
         parent: &Dir,
@@ -99,14 +99,14 @@ impl Quarantine {
             ProtectedKind::Link { target } => parent.symlink_contents(unescaped(target), name)?,
             ProtectedKind::File(file) => {
                 let Some(text) = &file.text else { return Ok(false) };
-                // Written among deaddrop's own files, where leftovers are removed. In the workspace, a partial file
-                // would be attributed to a command.
+                // Write the file among deaddrop's own files first, where leftovers are removed. A partial file in the
+                // workspace would be attributed to a command.
                 let state = Dir::open_ambient_dir(&self.state, ambient_authority())?;
                 let temporary = OsString::from(format!("{}.tmp", uuid::Uuid::new_v4().simple()));
                 let moved = write(&state, &temporary, text, file)
                     .and_then(|()| rename_new(&state, &temporary, parent, name));
                 if let Err(e) = moved {
-                    // The first error is the one that is reported.
+                    // Only the first error is reported.
                     let _ = state.remove_file(&temporary);
                     if e.kind() != io::ErrorKind::CrossesDevices {
                         return Err(e);

@@ -1,5 +1,5 @@
-//! Lists the paths that commands cannot write: all protected entries or, if git may write to its repositories, those
-//! that are compared in them. So the read-only mounts and the comparison use the same list.
+//! Lists the paths that commands cannot write: all protected entries or, if git may write to its repositories, only the
+//! entries in them that are compared. So the read-only mounts and the comparison are based on the same list.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,22 +13,22 @@ use crate::workspace::names::{escaped, unescaped};
 /// The paths that a command cannot write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadOnly {
-    /// Files, folders and links.
+    /// The files, folders and links that cannot be written.
     pub places: Vec<PathBuf>,
-    /// Writable folders that contain some of these and cannot be moved away; each comes before its entries.
+    /// Writable folders that contain some of `places` and cannot be moved away. Each comes before the entries in it.
     pub pinned: Vec<PathBuf>,
 }
 
 impl Protection {
-    /// The paths that the next command cannot write. With `repositories` it can write to those, except for entries that
-    /// run code or redirect git.
+    /// The paths that the next command cannot write. With `repositories`, the command can write to repositories, except
+    /// for entries that run code or redirect git.
     pub fn read_only(&mut self, workspace: &Workspace, repositories: bool) -> ReadOnly {
         self.git_may_write |= repositories;
         let mut read_only = ReadOnly::default();
         for folder in self.known.iter().flat_map(|known| &known.folders) {
             let at = |key: &str| workspace.path.join(unescaped(&folder.path_of(key)));
             for (key, entry) in folder.entries.iter().filter(|(key, _)| !key.contains('/')) {
-                // A bare repository exists to be pushed to.
+                // A bare repository must stay writable, because its purpose is to be pushed to.
                 let is_open = entry.is_way() || entry.is_part();
                 if is_open || repositories && can_open(workspace, &folder.path_of(key), entry) {
                     let (places, pinned) = within(folder, key);
@@ -53,8 +53,8 @@ fn can_open(workspace: &Workspace, place: &str, entry: &ProtectedEntry) -> bool 
         && !workspace.state.iter().any(is_inside)
 }
 
-/// The compared entries in a folder, without those below others, and the folders that contain them, beginning with
-/// itself.
+/// The compared entries in a folder, without those that are below other compared entries, and the folders that contain
+/// them, beginning with the folder itself.
 fn within<'a>(folder: &'a WatchedFolder, top: &'a str) -> (BTreeSet<&'a str>, BTreeSet<&'a str>) {
     let below = format!("{top}/");
     let (mut places, mut pinned) = (BTreeSet::new(), BTreeSet::new());

@@ -1,4 +1,4 @@
-//! Describes findings under protected names, and their repair, for the person and the model.
+//! Describes the findings under protected names, and how they were repaired, for the person and the model.
 
 use std::io;
 
@@ -9,16 +9,16 @@ use crate::protocol::{Warning, WarningKind};
 use crate::text::count;
 use crate::workspace::names::{shown, split};
 
-/// The most incidents that are reported one by one.
+/// The most incidents that are reported individually.
 const LIMIT: usize = 10;
 
-/// Added if git was allowed to write, and created a repository.
+/// Added to a warning if git was allowed to write, and created a repository.
 const NO_NEW_REPOSITORY: &str = "git may write to existing repositories only. Creating one (git init, git clone) is for the user";
 
-/// Added if a stopped operation of git was moved away.
+/// Added to a warning if the files of a stopped git operation were moved away.
 const NO_STOPPED_OPERATION: &str = "stopped rebases, ams, cherry-picks and reverts are removed, because `--continue` would run their commands outside the sandbox. Finished steps and HEAD stay as they are. Finish in one command, use --abort, or leave it to the user";
 
-/// A finding. Places are escaped.
+/// A finding. Paths are escaped.
 #[derive(Debug)]
 pub(super) enum Incident {
     /// An entry was made, changed or removed, and repaired.
@@ -27,22 +27,22 @@ pub(super) enum Incident {
     Moved { from: String, to: String },
     /// A repository was removed.
     Gone { place: String },
-    /// A folder cannot be read any more, so its entries are unknown.
+    /// A folder cannot be read any more, so it is unknown what it contains.
     Closed { place: String, moved: io::Result<String> },
     /// A repository is new, or was not visible before.
     Appeared { place: String },
     /// A file has a new set-user-ID or set-group-ID bit.
     SetId { place: String, cleared: io::Result<()> },
-    /// An entry was moved before deaddrop was stopped.
+    /// An entry was moved to the quarantine before deaddrop was stopped.
     Earlier { at: String },
 }
 
 /// The role of an entry for git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// An ordinary entry.
+    /// An entry without a special role.
     Entry,
-    /// Git recognises the repository by it.
+    /// An entry by which git recognises the repository.
     Part { is_folder: bool },
     /// A `HEAD` that makes its folder a repository.
     NewHead,
@@ -51,15 +51,15 @@ pub(super) enum Subject {
 /// The repair of an entry.
 #[derive(Debug)]
 pub(super) struct Repair {
-    /// Where it was moved, if it existed.
+    /// Where the changed entry was moved, if it existed.
     pub(super) moved: Option<io::Result<String>>,
-    /// How many of the former files were restored, and how many there were; None for a repository, whose files are not
-    /// known.
+    /// How many of the former files were restored, and how many there were. None for a repository, because its files
+    /// are not recorded.
     pub(super) restored: Option<(usize, usize)>,
 }
 
-/// A warning for each of the first incidents, and one for the rest. `git_may_write` says whether a command of the turn
-/// was allowed to write to repositories.
+/// One warning for each of the first incidents, and one for all others. `git_may_write` is whether a command of the
+/// turn was allowed to write to repositories.
 pub(super) fn warnings(incidents: Vec<Incident>, git_may_write: bool) -> Vec<Warning> {
     let any_made = |is: &dyn Fn(&str) -> bool| {
         incidents.iter().any(|incident| match incident {
@@ -83,13 +83,13 @@ pub(super) fn warnings(incidents: Vec<Incident>, git_may_write: bool) -> Vec<War
     sentences.map(|sentence| Warning::new(WarningKind::Guard, sentence)).collect()
 }
 
-/// Whether a path is the folder of a stopped operation of git.
+/// Whether a path is the folder of a stopped git operation.
 fn is_stopped(path: &str) -> bool {
     let (folder, name) = split(path);
     STOPPED.contains(&name) && folder.split('/').any(is_git)
 }
 
-/// Where an entry was moved; or why it was not, and what to do.
+/// Where an entry was moved; or why it could not be moved, and what to do instead.
 fn moved_to(moved: io::Result<String>, instead: &str) -> String {
     match moved {
         Ok(at) => format!("it was moved to {at}"),

@@ -1,7 +1,7 @@
 //! Lists the entries under protected names, beneath the workspace's handle. It follows no links and never blocks.
 //!
-//! Contents are read again for each comparison. Times are not enough: on a tmpfs, for example, only the first write to
-//! a mapped page changes them.
+//! Contents are read again for each comparison, because times are not enough. On a tmpfs, for example, only the first
+//! write to a mapped page changes them.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -22,22 +22,22 @@ use crate::workspace::{Workspace, open_regular};
 
 pub(super) const HEAD: &str = "HEAD";
 
-/// Larger files are compared by size and times.
+/// Files larger than this are compared by size and times.
 const DIGEST_LIMIT: u64 = 4 << 20;
 /// The most entries of a watched folder that are scanned.
 const ENTRIES: usize = 20_000;
-/// The most bytes of one file, and of all files, that are stored to be put back.
+/// The most bytes of one file, and of all files, that are stored to be restored later.
 const TEXT_LIMIT: usize = 64 << 10;
 const TEXTS: usize = 1 << 20;
 /// The longest `HEAD`, in bytes.
 const HEAD_LIMIT: u64 = 4 << 10;
-/// Deeper folders are not scanned.
+/// Folders at a greater depth are not scanned.
 const DEPTH: usize = 64;
 
 /// One scan: for a snapshot, or for a comparison with one.
 pub(super) struct ProtectedScan<'a> {
     workspace: &'a Workspace,
-    /// The folder with which the result is compared. New folders are listed without their entries.
+    /// The folder with which the result is compared. New folders are then listed without their entries.
     known: Option<&'a WatchedFolder>,
     /// How many more bytes of contents may be stored.
     room: usize,
@@ -46,7 +46,7 @@ pub(super) struct ProtectedScan<'a> {
 }
 
 impl<'a> ProtectedScan<'a> {
-    /// A scan for a snapshot, for one or several folders.
+    /// A scan for a snapshot of one or more folders.
     pub(super) fn new(workspace: &'a Workspace) -> Self {
         let found = WatchedFolder::default();
         Self { workspace, known: None, room: TEXTS, entries: ENTRIES, found }
@@ -68,7 +68,7 @@ impl<'a> ProtectedScan<'a> {
         scan.folder(&known.path, known.named.clone(), known.is_bare)
     }
 
-    /// A regular file at an escaped path, without its content; None if there is none.
+    /// A regular file at an escaped path, without its content. None if there is no regular file.
     pub(super) fn file(workspace: &'a Workspace, path: &str) -> Option<ProtectedEntry> {
         let (dir, name) = workspace.parent_of(path).ok()?;
         let found = dir.symlink_metadata(&name).ok().filter(Metadata::is_file)?;
@@ -76,8 +76,8 @@ impl<'a> ProtectedScan<'a> {
         Some(ProtectedEntry { inode: Some(found.ino()), kind })
     }
 
-    /// Scans the entries under protected names in a folder; None if the folder does not exist. `named` are names in it
-    /// that git's settings contain.
+    /// Scans the entries under protected names in a folder. None if the folder does not exist. `named` are names in the
+    /// folder that git's settings contain.
     pub(super) fn folder(
         &mut self,
         path: &str,
@@ -88,7 +88,7 @@ impl<'a> ProtectedScan<'a> {
         let entries = BTreeMap::new();
         self.found = WatchedFolder { path: path.to_owned(), named, entries, is_bare: Some(false) };
         let Ok(folder) = self.workspace.folder_at(path) else {
-            // A path that git's settings name can still be created, along with its folders.
+            // A command can still create a path that git's settings name, along with its folders.
             return Some(std::mem::take(&mut self.found)).filter(|found| !found.named.is_empty());
         };
         let is_bare_now = self.workspace.protects_git && is_bare_repository(&folder);
@@ -124,7 +124,7 @@ impl<'a> ProtectedScan<'a> {
             return true;
         }
         let before = self.known.map(|known| known.entries.get(&key));
-        // Known entries do not count against the limit, so they are compared however many new ones a command made.
+        // Known entries do not count against the limit, so any number of new entries cannot hide them.
         if !matches!(before, Some(Some(_))) {
             if self.entries == 0 {
                 return false;
@@ -139,7 +139,7 @@ impl<'a> ProtectedScan<'a> {
             ProtectedKind::Head(head.map(Box::new))
         } else if found.is_dir() {
             let role = scope.role();
-            // A new folder is reported as one change.
+            // A new folder is reported as a single change.
             let is_new =
                 before == Some(None) && matches!(role, FolderRole::All | FolderRole::Repository);
             let whole = !is_new
@@ -154,7 +154,7 @@ impl<'a> ProtectedScan<'a> {
         true
     }
 
-    /// Scans the entries of a folder. Returns whether all were scanned.
+    /// Scans the entries of a folder. Returns whether all entries were scanned.
     fn inside(
         &mut self,
         dir: &Dir,
@@ -178,7 +178,7 @@ impl<'a> ProtectedScan<'a> {
             let is_folder = scope == Scope::Modules && is_folder();
             let Some(below) = scope.below(&text, is_folder) else { continue };
             let key = format!("{key}/{text}");
-            // If the folder was not scanned completely before, new entries cannot be recognised.
+            // If the folder was not scanned completely before, new entries cannot be recognised as new.
             let is_unknown = self.known.is_some_and(|known| !known.entries.contains_key(&key));
             if !(is_unknown && before == Some(false)) {
                 whole &= self.entry(&folder, &name, key, below, depth + 1);
@@ -191,7 +191,7 @@ impl<'a> ProtectedScan<'a> {
     fn file_kind(&mut self, dir: &Dir, name: &OsStr, found: &Metadata) -> ProtectedKind {
         if found.is_file() {
             let bytes = (found.len() <= DIGEST_LIMIT).then(|| read(dir, name, DIGEST_LIMIT));
-            // Git does not run the samples beside its hooks.
+            // Git does not run the sample hooks.
             let is_sample = name.to_string_lossy().ends_with(".sample");
             let room = if is_sample { 0 } else { TEXT_LIMIT.min(self.room) };
             let record = FileRecord::of(found, bytes.flatten(), room);
@@ -207,7 +207,7 @@ impl<'a> ProtectedScan<'a> {
 }
 
 impl FileRecord {
-    /// Records a file and the digest of its content, if it was read. Stores a text of up to `room` bytes.
+    /// Records a file, and the digest of its content if it was read. Stores a text of at most `room` bytes.
     fn of(found: &Metadata, bytes: Option<Vec<u8>>, room: usize) -> Self {
         let FileStat { mode, changed, .. } = FileStat::of(found);
         let digest = bytes.as_deref().map(Digest::of);
@@ -217,7 +217,7 @@ impl FileRecord {
     }
 }
 
-/// A `HEAD`, if git accepts it. The time is not recorded, so equal ones are equal.
+/// A `HEAD` file, if git accepts it. The time is not recorded, so that files with equal content are equal.
 fn head(dir: &Dir, name: &OsStr, found: &Metadata) -> Option<ProtectedKind> {
     if found.is_symlink() {
         let target = escaped_os(dir.read_link_contents(name).ok()?.as_os_str());
@@ -229,7 +229,7 @@ fn head(dir: &Dir, name: &OsStr, found: &Metadata) -> Option<ProtectedKind> {
     Some(ProtectedKind::File(Box::new(FileRecord { changed: 0, ..record })))
 }
 
-/// Whether git accepts this text as a `HEAD`; the same test as in git.
+/// Whether git accepts this text as the content of `HEAD`. Git uses the same test.
 fn is_head(text: &[u8]) -> bool {
     if let Some(to) = text.strip_prefix(b"ref:") {
         return to.trim_ascii_start().starts_with(b"refs/");
@@ -237,7 +237,7 @@ fn is_head(text: &[u8]) -> bool {
     text.get(..40).is_some_and(|id| id.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Whether git could take a folder for a repository.
+/// Whether git could treat a folder as a repository.
 pub(super) fn is_bare_repository(folder: &Dir) -> bool {
     let found = |name: &str| folder.symlink_metadata(name);
     is_repository(|name| found(name).is_ok_and(|found| name != HEAD || !found.is_dir()))
@@ -248,7 +248,7 @@ fn names(folder: &Dir) -> Option<Vec<OsString>> {
     Some(folder.entries().ok()?.filter_map(|entry| Some(entry.ok()?.file_name())).collect())
 }
 
-/// The content of a regular file of up to `limit` bytes.
+/// The content of a regular file with at most `limit` bytes.
 fn read(dir: &Dir, name: &OsStr, limit: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(dir, name).ok()?.take(limit + 1).read_to_end(&mut bytes).ok()?;
@@ -256,7 +256,7 @@ fn read(dir: &Dir, name: &OsStr, limit: u64) -> Option<Vec<u8>> {
 }
 
 impl Workspace {
-    /// Whether the entry at an escaped path is deaddrop's own, which deaddrop changes at any time.
+    /// Whether the entry at an escaped path is one of deaddrop's own, which deaddrop may change at any time.
     pub(in crate::workspace) fn is_state(&self, path: &str, found: &Metadata) -> bool {
         let is_there = |state: &RelPath| {
             path == state.as_str() || path.contains('%') && *unescaped(path) == *state.as_str()
@@ -264,14 +264,14 @@ impl Workspace {
         self.state.iter().any(is_there) || self.state_ids.contains(&(found.dev(), found.ino()))
     }
 
-    /// The parent folder of the root, and the root's name.
+    /// The parent folder of the root, and the root's name in it.
     fn parent(&self) -> io::Result<(Dir, OsString)> {
         let place = self.path.parent().zip(self.path.file_name());
         let (parent, name) = place.ok_or(io::ErrorKind::NotFound)?;
         Ok((Dir::open_ambient_dir(parent, ambient_authority())?, name.to_owned()))
     }
 
-    /// The parent folder of an escaped path, and the last name. Fails for the root, so it is never moved.
+    /// The parent folder of an escaped path, and the last name. Fails for the root, so the root is never moved.
     pub(in crate::workspace) fn parent_of(&self, path: &str) -> io::Result<(Dir, OsString)> {
         if path.is_empty() {
             return Err(io::ErrorKind::NotFound.into());
@@ -281,11 +281,11 @@ impl Workspace {
     }
 }
 
-/// Makes a folder readable that was readable before: a command may have made it unreadable to hide new entries.
+/// Makes a folder readable again that was readable before: a command may have closed it to hide new entries.
 pub(super) fn reopen(dir: &Dir, name: &OsStr) {
     let is_closed = |found: Metadata| found.is_dir() && FileStat::of(&found).mode & 0o500 != 0o500;
     if dir.symlink_metadata(name).is_ok_and(is_closed) {
-        // If this fails, its entries are reported as removed.
+        // If this fails, the folder's entries are reported as removed.
         let _ = grant_owner(dir, name);
     }
 }

@@ -1,17 +1,17 @@
 //! Decides which entries of a protected folder are compared, and how. Most folders are compared completely. In a git
-//! folder, only entries are compared that can run code or redirect git, and those by which git recognises it. Entries
-//! that git writes even when it only reads, such as the index, are not.
+//! folder, only the entries are compared that can run code or redirect git, and those by which git recognises the
+//! folder. Entries that git writes even when it only reads, such as the index, are not compared.
 
 use serde::{Deserialize, Serialize};
 
 /// The folders of a stopped rebase, am, cherry-pick or revert. They contain commands and options that `--continue`
-/// uses. (Git has run nothing from a bisection since version 2.34.)
+/// uses. (A bisection is not included: since version 2.34, git does not run anything from its files.)
 pub(super) const STOPPED: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
 
 /// How an entry is scanned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// Everything in it.
+    /// The entry and everything in it.
     All,
     /// `.git` itself, or a bare repository.
     Repository,
@@ -21,12 +21,12 @@ pub(super) enum Scope {
     Part,
     /// The git folder of a submodule.
     Git,
-    /// `objects` of a submodule's git folder, and `objects/info` of all.
+    /// `objects` of a submodule's git folder, and `objects/info` of any git folder.
     Objects,
     ObjectsInfo,
-    /// `modules`, or a folder in it: a submodule's name can have several components.
+    /// `modules`, or a folder in it. A submodule's name can have several components.
     Modules,
-    /// `worktrees`, and one of them.
+    /// `worktrees`, and one of the folders in it.
     Worktrees,
     Worktree,
 }
@@ -35,13 +35,13 @@ pub(super) enum Scope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum FolderRole {
-    /// Everything in it is compared, so a new folder is a change.
+    /// Everything in the folder is compared, so a new folder is a change.
     All,
-    /// By its inode as well, since most of its contents are not compared.
+    /// The folder's inode is compared as well, because most of its contents are not compared.
     Repository,
-    /// Without this folder git does not recognise the repository, so it has to exist.
+    /// The folder must exist, because git does not recognise the repository without it.
     Part,
-    /// Not at all. It only contains entries that are compared.
+    /// The folder itself is not compared. It only contains entries that are compared.
     Way,
 }
 
@@ -51,7 +51,7 @@ impl Scope {
         if protected.eq_ignore_ascii_case(".git") { Self::Repository } else { Self::All }
     }
 
-    /// The scope of a folder below `modules`, once it is known whether it is a git folder.
+    /// Resolves the scope of a folder below `modules`: only a folder that contains a `HEAD` is a git folder.
     pub(super) fn settled(self, has_head: impl FnOnce() -> bool) -> Self {
         if self == Self::Modules && has_head() { Self::Git } else { self }
     }
@@ -59,13 +59,13 @@ impl Scope {
     /// The scope of the entry `name` in a folder of this scope; None if it is not scanned.
     pub(super) fn below(self, name: &str, is_folder: bool) -> Option<Self> {
         match self {
-            // Git changes a repository in an editor's folder just as often as others.
+            // Git also writes often to a repository in an editor's folder.
             Self::All if name == ".git" => Some(Self::Repository),
             Self::All => Some(Self::All),
             Self::Repository if name == "HEAD" => Some(Self::Head),
             Self::Repository if matches!(name, "objects" | "refs") => Some(Self::Part),
             Self::Repository | Self::Git => match name {
-                // The last two are old ways to configure remotes.
+                // `remotes` and `branches` are old ways to configure remotes.
                 "config" | "config.worktree" | "commondir" | "gitdir" | "hooks" | "info"
                 | "remotes" | "branches" => Some(Self::All),
                 _ if STOPPED.contains(&name) => Some(Self::All),
@@ -106,7 +106,7 @@ impl Scope {
 mod tests {
     use super::*;
 
-    /// What comes of a path below `.git`; folders with a `HEAD` are marked by a `*`.
+    /// The scope of a path below `.git`. A `*` marks a folder that contains a `HEAD`.
     fn of(path: &str) -> Option<Scope> {
         let parts: Vec<&str> = path.split('/').collect();
         let mut scope = Scope::Repository;

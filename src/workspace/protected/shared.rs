@@ -1,11 +1,11 @@
-//! One check for parallel commands. With a check each, an entry that one command made under a protected name while
-//! another began would be in the other's snapshot, which would put it back after the first check had moved it away. So
-//! overlapping commands count as one turn: the first takes the snapshot, and the last ends it.
+//! One check for parallel commands. If each had its own check, an entry that one command made under a protected name
+//! could be in the snapshot of a command that began later, and that command's check would restore the entry after it
+//! was moved away. So overlapping commands count as one turn: the first takes the snapshot, the last ends it.
 //!
-//! The last walk is kept between commands: if no folder has changed since, the next snapshot uses it.
+//! The last walk is kept between commands. If no folder has changed since, the next snapshot uses that walk.
 //!
-//! A finding is reported with the command that ends first; which command caused it is unknown. Changes that a person
-//! makes while commands run are attributed to the commands.
+//! A finding is reported with the command that ends first, because it is unknown which command caused it. Changes that
+//! a person makes while commands run are attributed to the commands.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,34 +14,34 @@ use crate::error::Result;
 use crate::workspace::Workspace;
 use crate::workspace::walk::Walk;
 
-/// The most files of a walk that is kept between commands, to limit memory.
+/// The most files of a walk that is kept between commands. This limits memory use.
 const KEPT_FILES: usize = 200_000;
 
-/// The check for all commands that run at the same time.
+/// The check that all commands running at the same time share.
 #[derive(Debug, Default)]
 pub struct SharedProtection(Arc<Mutex<Protection>>);
 
-/// The share of one operation, or of one turn's operations.
+/// The share that one operation, or all operations of one turn, have in the check.
 #[derive(Debug)]
 pub struct ProtectionHandle {
     shared: Arc<Mutex<Protection>>,
-    /// The quarantine that is used if this operation begins first; None once it has begun.
+    /// The quarantine for the check if this operation begins first. None once the operation has begun.
     quarantine: Option<Quarantine>,
 }
 
 impl SharedProtection {
-    /// A share for one operation. Entries are moved to the quarantine of the operation that began first.
+    /// Creates the share of one operation. Entries are moved to the quarantine of the operation that began first.
     pub fn handle(&self, quarantine: Quarantine) -> ProtectionHandle {
         ProtectionHandle { shared: Arc::clone(&self.0), quarantine: Some(quarantine) }
     }
 
-    /// Keeps the walk after a command for the snapshot before the next one. If no folder has changed by then, the
+    /// Keeps the walk after a command for the snapshot before the next command. If no folder has changed by then, that
     /// snapshot needs no new walk.
     pub fn keep(&self, walk: Walk) {
         lock(&self.0).last_walk = Some(walk).filter(|walk| walk.files().len() <= KEPT_FILES);
     }
 
-    /// Calls a function while no command runs or begins; None if one runs.
+    /// Calls a function while no command runs, and prevents commands from beginning. None if a command runs.
     pub fn while_idle<R>(&self, function: impl FnOnce() -> R) -> Option<R> {
         let protection = lock(&self.0);
         (protection.members == 0).then(function)
@@ -49,8 +49,8 @@ impl SharedProtection {
 }
 
 impl ProtectionHandle {
-    /// As [`Protection::begin`]. `store` stores the snapshot before the command begins. An operation that joins others
-    /// stores it, too, since after a stop each is recovered separately.
+    /// Like [`Protection::begin`]. `store` stores the snapshot before the command begins. An operation that joins
+    /// others also stores the snapshot, because after a stop each operation is recovered separately.
     pub fn begin(
         &mut self,
         workspace: &Workspace,
@@ -76,7 +76,7 @@ impl ProtectionHandle {
         lock(&self.shared)
     }
 
-    /// As [`Protection::has_begun`], but for this operation's own commands.
+    /// Like [`Protection::has_begun`], but only for this operation's own commands.
     pub fn has_begun(&self) -> bool {
         self.quarantine.is_none() && self.lock().has_begun()
     }

@@ -1,5 +1,5 @@
 //! The entries under protected names before the first command of a turn, as a value that the journal stores, and the
-//! comparison with later ones. Pure.
+//! comparison with the entries afterwards. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,25 +14,25 @@ use crate::workspace::repository::GitNames;
 
 /// The entries under protected names.
 ///
-/// Its paths are escaped (see `names`), so names of any bytes can be opened again.
+/// Paths are escaped (see `names`), so that names with any bytes can be opened again.
 ///
-/// It contains no device numbers: they can change at every boot (btrfs, ZFS, overlays, NFS), so the person's own
-/// repository would be mistaken for another one. No command can replace a file system by another, so inodes are enough.
+/// Device numbers are not recorded: they can change at every boot (btrfs, ZFS, overlays, NFS), and the person's own
+/// repository would look like another one. Inodes are enough: no command can replace a file system by another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
-    /// The inode of the workspace's root. If it changes, the file system assigned new inodes (as FAT and some network
-    /// file systems do), and only contents can be compared.
+    /// The inode of the workspace's root. If it changes, the file system has assigned new inodes (as FAT and some
+    /// network file systems do), and only contents can be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) inode: Option<u64>,
     /// The workspace's root and the repositories in it, the nearest first.
     #[serde(rename = "roots")]
     pub(super) folders: Vec<WatchedFolder>,
-    /// Ignored folders, and repositories beyond the limit. Nothing is moved away from them.
+    /// Ignored folders, and repositories beyond the limit. Nothing in them is moved away.
     pub(super) left_alone: BTreeSet<String>,
     /// Whether `left_alone` is complete. Otherwise new repositories are reported, but not moved.
     pub(super) is_whole: bool,
-    /// Folders that could not be read, so their contents are unknown.
+    /// Folders that could not be read, so it is unknown what they contain.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) closed: BTreeSet<String>,
     /// Digests of the ignore rules, by folder.
@@ -50,15 +50,15 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WatchedFolder {
-    /// Its path from the workspace's root; empty for the root.
+    /// The folder's path from the workspace's root; empty for the root.
     pub(super) path: String,
-    /// Names in it that git's settings lead to, escaped.
+    /// Names in the folder to which git's settings lead, escaped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) named: Vec<String>,
     /// The entries that are compared, by path relative to the folder.
     #[serde(rename = "items")]
     pub(super) entries: BTreeMap<String, ProtectedEntry>,
-    /// Whether git could take the folder itself for a repository; None if unknown, as in journals of older versions.
+    /// Whether git could treat the folder itself as a repository. None if unknown, as in journals of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) is_bare: Option<bool>,
 }
@@ -67,7 +67,7 @@ pub(super) struct WatchedFolder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProtectedEntry {
-    /// None if inodes cannot be compared.
+    /// The entry's inode; None if inodes cannot be compared.
     pub(super) inode: Option<u64>,
     #[serde(rename = "what")]
     pub(super) kind: ProtectedKind,
@@ -78,7 +78,7 @@ pub(super) struct ProtectedEntry {
 pub(super) enum ProtectedKind {
     Folder {
         mode: u32,
-        /// Whether everything in it was scanned.
+        /// Whether everything in the folder was scanned.
         whole: bool,
         role: FolderRole,
     },
@@ -86,10 +86,10 @@ pub(super) enum ProtectedKind {
     Link {
         target: String,
     },
-    /// A FIFO, a socket, a device: never opened.
+    /// A FIFO, a socket or a device, which is never opened.
     Other,
-    /// `HEAD` of a repository, which git changes often: all that git accepts count as equal. None if git does not
-    /// accept it.
+    /// `HEAD` of a repository. Git changes it often, so all contents that git accepts count as equal. None if git does
+    /// not accept the content.
     Head(Option<Box<ProtectedKind>>),
 }
 
@@ -99,11 +99,11 @@ pub(super) struct FileRecord {
     pub(super) size: u64,
     pub(super) mode: u32,
     pub(super) owner: (u32, u32),
-    /// When its content or metadata last changed (ctime), in nanoseconds since 1970.
+    /// When the file's content or metadata last changed (ctime), in nanoseconds since 1970.
     pub(super) changed: i64,
-    /// None if it was too large or could not be read.
+    /// The digest of the content; None if the file was too large or could not be read.
     pub(super) digest: Option<Digest>,
-    /// The content to put back, if it is a short text.
+    /// The content to restore, if it is a short text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
 }
@@ -117,7 +117,7 @@ pub(super) enum EntryChange {
 }
 
 impl Snapshot {
-    /// Drops all inodes if that of the workspace's root has changed.
+    /// Discards all inodes if the inode of the workspace's root has changed.
     pub(super) fn forget_old_inodes(&mut self, root: Option<u64>) {
         if self.inode.or(root) != root {
             let entries = self.folders.iter_mut().flat_map(|folder| folder.entries.values_mut());
@@ -132,7 +132,7 @@ impl WatchedFolder {
         if self.path.is_empty() { key.to_owned() } else { format!("{}/{key}", self.path) }
     }
 
-    /// The path of its repository, if it has one, and its inode.
+    /// The path and inode of the folder's `.git`, if it has one.
     pub(super) fn git(&self) -> Option<(String, Option<u64>)> {
         let is_git =
             |(key, entry): &(&String, &ProtectedEntry)| entry.is_repository() || is_git(key);
@@ -157,13 +157,13 @@ impl WatchedFolder {
         self.is_bare == Some(false) && now.is_bare == Some(true)
     }
 
-    /// The entries that differ from `now`. If a folder differs, the entries in it are not listed.
+    /// The entries that differ from `now`. If a folder differs, its entries are not listed.
     pub(super) fn differences(&self, now: &Self) -> Vec<(String, EntryChange)> {
         let is_completed = self.is_completed(now);
         let mut found = Vec::new();
         let mut covered = BTreeSet::new();
         let keys: BTreeSet<&String> = self.entries.keys().chain(now.entries.keys()).collect();
-        // A folder comes before its entries.
+        // In sorted order, a folder comes before its entries.
         for key in keys {
             if above(key).any(|above| covered.contains(above)) {
                 continue;
@@ -186,7 +186,7 @@ impl WatchedFolder {
         found
     }
 
-    /// Updates the parts of repositories that git may change, so that the latest ones are put back.
+    /// Updates the parts of repositories that git may change, so that a repair restores the latest ones.
     pub(super) fn update_parts(&mut self, now: Self) {
         for (key, entry) in now.entries.into_iter().filter(|(_, entry)| entry.is_part()) {
             let is_in_known = above(&key).next().is_none_or(|git| self.entries.contains_key(git));
@@ -198,7 +198,7 @@ impl WatchedFolder {
 }
 
 impl ProtectedEntry {
-    /// Whether the entry is unchanged in the respects that are compared.
+    /// Whether the entry is unchanged in all compared aspects.
     pub(super) fn is_same(&self, now: &Self) -> bool {
         use ProtectedKind::{File, Folder, Head, Link, Other};
         let is_itself = self.is_itself(now);
@@ -206,7 +206,7 @@ impl ProtectedEntry {
             (Folder { role: FolderRole::Repository, .. }, Folder { .. }) | (Other, Other) => {
                 is_itself
             }
-            // Its entries are compared separately.
+            // The folder's entries are compared separately.
             (Folder { .. }, Folder { .. }) => true,
             (Link { target }, Link { target: now }) => target == now,
             (Head(_), Head(now)) => now.is_some(),
@@ -222,7 +222,7 @@ impl ProtectedEntry {
         }
     }
 
-    /// Whether it can be the same file or folder, according to its inode.
+    /// Whether both can be the same file or folder, according to their inodes.
     pub(super) fn is_itself(&self, now: &Self) -> bool {
         self.inode.is_none() || now.inode.is_none() || self.inode == now.inode
     }
@@ -235,12 +235,12 @@ impl ProtectedEntry {
         self.has_role(FolderRole::Repository)
     }
 
-    /// Whether it only contains entries that are compared.
+    /// Whether the entry is a folder that is not compared itself, but contains entries that are.
     pub(super) fn is_way(&self) -> bool {
         self.has_role(FolderRole::Way)
     }
 
-    /// Whether git recognises a repository by it and may change it.
+    /// Whether git recognises a repository by this entry and may change it.
     pub(super) fn is_part(&self) -> bool {
         self.has_role(FolderRole::Part) || matches!(self.kind, ProtectedKind::Head(_))
     }
@@ -362,13 +362,13 @@ mod tests {
                 changed(".git/refs", EntryChange::Removed)
             ]
         );
-        // What was not there need not come.
+        // Parts that did not exist before do not have to be created.
         assert_eq!(root([git()]).differences(&all(Some("a"))), []);
         before.update_parts(broken);
         assert_eq!(before, all(Some("a")));
         before.update_parts(all(Some("b")));
         assert_eq!(before, all(Some("b")));
-        // Nothing is taken in of a repository that is not known.
+        // Parts of an unknown repository are not added.
         let mut none = root([]);
         none.update_parts(all(Some("a")));
         assert_eq!(none, root([]));

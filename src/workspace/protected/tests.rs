@@ -1,4 +1,4 @@
-//! The check by itself: what it takes for the person's, what for a command's.
+//! The check alone: which changes it attributes to the person, and which to a command.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn the_places_are_those_that_exist_at_the_roots() {
     assert_eq!(protection.read_only(&workspace, false), ReadOnly::default());
     assert!(!protection.has_begun());
     assert!(protection.begin(&workspace, None).unwrap().is_some());
-    // One snapshot a turn.
+    // There is one snapshot per turn.
     assert!(protection.begin(&workspace, None).unwrap().is_none());
     let ReadOnly { mut places, pinned } = protection.read_only(&workspace, false);
     assert_eq!(pinned, [""; 0].map(PathBuf::from));
@@ -45,12 +45,12 @@ fn deaddrops_own_files_under_such_a_name_change_as_they_please() {
     assert!(state.join("quarantine/turn/1_x").exists() && state.join("journal").exists());
 }
 
-/// A check over a repository as the journal gives it after a new start of the machine, altered.
+/// A check of a repository after a reboot, from a snapshot in the journal that `alter` has changed.
 fn after_a_new_start(alter: impl Fn(&mut serde_json::Value)) -> (tempfile::TempDir, Protection) {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join(".git/hooks")).unwrap();
     fs::write(dir.path().join(".git/config"), "[core]\n").unwrap();
-    // Too large to have a digest: its time and number are compared.
+    // This file is too large for a digest, so its time and inode are compared.
     let large = fs::File::create(dir.path().join(".git/hooks/large")).unwrap();
     large.set_len(5 << 20).unwrap();
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
@@ -69,7 +69,7 @@ fn each_item(kept: &mut serde_json::Value, alter: impl Fn(&mut serde_json::Value
 
 #[test]
 fn a_machine_that_numbers_its_devices_anew_makes_nobodys_repository_another() {
-    // As journals were before, with devices in them.
+    // As in older journals, which contain device numbers.
     let (dir, mut protection) = after_a_new_start(|kept| {
         kept.as_object_mut().unwrap().remove("inode");
         each_item(kept, |item| item["device"] = 99_999.into());
@@ -89,13 +89,13 @@ fn where_files_are_numbered_anew_contents_are_compared() {
     let (dir, mut protection) = after_a_new_start(renumbered);
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
     assert_eq!(protection.check(&workspace), []);
-    // Another number where those of the root hold is another folder.
+    // If the root's inode is the same, another inode means another folder.
     let (dir, mut protection) =
         after_a_new_start(|kept| each_item(kept, |i| i["inode"] = 2.into()));
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
     let found = protection.untouched(&workspace);
     assert!(found.iter().any(|(key, change)| key == ".git" && *change == EntryChange::Changed));
-    // What a command wrote is found by its content all the same.
+    // A change by a command is still found, because the contents differ.
     let (dir, mut protection) = after_a_new_start(renumbered);
     fs::write(dir.path().join(".git/config"), "[evil]\n").unwrap();
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
@@ -104,7 +104,7 @@ fn where_files_are_numbered_anew_contents_are_compared() {
 }
 
 impl Protection {
-    /// What a check would find at the root, without doing anything about it.
+    /// The differences that a check would find at the root. Repairs nothing.
     fn untouched(&mut self, workspace: &Workspace) -> Vec<(String, EntryChange)> {
         let known = self.known.as_mut().unwrap();
         known.forget_old_inodes(workspace.inode());
@@ -123,7 +123,7 @@ fn without_a_place_for_it_nothing_is_watched() {
     assert!(protection.check(&workspace).is_empty() && dir.path().join(".git").exists());
 }
 
-/// A workspace in which a command has run, a protection over it, and what the journal holds of that.
+/// A workspace in which a command runs, its protection, and the snapshot as the journal stores it.
 fn with_a_command() -> (tempfile::TempDir, Workspace, Protection, String) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("workspace");
@@ -180,14 +180,14 @@ fn of_an_opened_repository_what_is_compared_is_kept() {
     let at = |name: &str| pinned.iter().position(|path| *path == root.join(name)).unwrap();
     assert!(at(".git") < at(".git/objects") && at(".git/objects") < at(".git/objects/info"));
     assert_eq!(pinned.len(), 8, "{pinned:?}");
-    // One that holds something of deaddrop's own stays closed.
+    // A repository that contains deaddrop's own state stays read-only.
     let state = [root.join(".git/state")];
     let workspace = Workspace::open(root, &state, &defaults()).unwrap();
     let kept = protection.read_only(&workspace, true);
     assert!(kept.places.contains(&root.join(".git")) && !kept.pinned.contains(&root.join(".git")));
 }
 
-/// Makes a folder one that git takes for a repository.
+/// Turns a folder into one that git treats as a repository.
 fn make_repository(folder: &Path) {
     for part in ["objects", "refs"] {
         fs::create_dir_all(folder.join(part)).unwrap();
@@ -195,7 +195,7 @@ fn make_repository(folder: &Path) {
     fs::write(folder.join("HEAD"), "ref: refs/heads/main\n").unwrap();
 }
 
-/// A workspace with a repository in this folder, and a protection over it, in a folder with a place for quarantines.
+/// A workspace with a repository in the folder `name`, and its protection with a place for quarantines.
 fn with_repository(name: &str) -> (tempfile::TempDir, Workspace, Protection) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("workspace");
@@ -222,7 +222,7 @@ fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
     }
     fs::write(root.join("HEAD"), "ref: refs/heads/main\n").unwrap();
 
-    // A journal of an older version says nothing of it.
+    // A journal of an older version does not contain these parts.
     let mut older = kept.clone();
     older["roots"][0].as_object_mut().unwrap().remove("isBare").unwrap();
     let items = older["roots"][0]["items"].as_object_mut().unwrap();
@@ -247,7 +247,7 @@ fn what_git_knows_a_bare_repository_by_is_put_back_and_what_it_may_change_is_tak
     let (_dir, workspace, mut protection) = with_repository("b");
     let root = workspace.path();
     protection.begin(&workspace, None).unwrap().unwrap();
-    // Another branch is git's business.
+    // Git may switch to another branch.
     fs::write(root.join("b/HEAD"), "ref: refs/heads/other\n").unwrap();
     assert_eq!(protection.check(&workspace), []);
     fs::write(root.join("b/HEAD"), "nothing\n").unwrap();
@@ -314,7 +314,7 @@ fn a_folder_to_which_a_repository_moves_is_no_bare_one() {
     assert_eq!(protection.check(&workspace), []);
     assert_eq!(protection.finish(&workspace, &workspace.walk().unwrap()).len(), 2);
     assert!(dir.path().join("state/quarantine/turn/1_HEAD").exists());
-    // Nor does it become one later.
+    // The folder does not become one later, either.
     assert_eq!(protection.check(&workspace), []);
     assert!(!root.join("other/HEAD").exists() && root.join("other/.git/HEAD").exists());
 }

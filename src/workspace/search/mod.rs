@@ -21,26 +21,26 @@ use crate::protocol::{Detail, Failure, RelPath, Warning, WarningKind};
 use crate::text::{count, visible_line};
 use sink::{Hits, LimitedReader, Matcher, SearchHits};
 
-/// The longest time that a listing or search takes.
+/// The longest time that a listing or search may take.
 const TIME: Duration = Duration::from_secs(10);
-/// The most unreadable folders, and the most partly searched files, that a warning names.
+/// The most unreadable folders, and the most partly searched files, that a warning lists.
 const NAMED: usize = 20;
-/// A longer line ends the search of its file.
+/// A line longer than this ends the search of its file.
 const LINE_BYTES: usize = 8 << 20;
-/// The most lines that are counted.
+/// The most matching lines that are counted.
 const COUNTED: usize = 10_000;
-/// The most lines that are shown, and their most bytes.
+/// The most lines that are shown, and the most bytes of these lines.
 const SHOWN: usize = 200;
 const SHOWN_BYTES: usize = 32 << 10;
 
-/// Callbacks and limits of a listing or search. The limits of what is shown are constants.
+/// Callbacks and limits of a listing or search. The limits for what is shown are constants.
 #[derive(Clone, Copy)]
 pub struct SearchOptions<'a> {
     /// Whether the lines of a file with this path and size may be shown.
     readable: &'a dyn Fn(&RelPath, u64) -> bool,
     /// Whether the person wants to stop.
     interrupted: &'a dyn Fn() -> bool,
-    /// Whether the time since an instant is too long.
+    /// Whether too much time has passed since an instant.
     is_late: &'a dyn Fn(Instant) -> bool,
     /// The most files that are listed.
     files: usize,
@@ -52,7 +52,7 @@ pub struct SearchOptions<'a> {
 
 impl<'a> SearchOptions<'a> {
     /// Uses the default limits. `readable` decides whether the lines of a file with this path and size may be shown,
-    /// and `interrupted` whether the person wants to stop.
+    /// and `interrupted` reports whether the person wants to stop.
     pub const fn new(
         readable: &'a dyn Fn(&RelPath, u64) -> bool,
         interrupted: &'a dyn Fn() -> bool,
@@ -62,7 +62,7 @@ impl<'a> SearchOptions<'a> {
         Self { readable, interrupted, is_late, files, file_bytes, all_bytes }
     }
 
-    /// The reason to stop something that began at `begun`; None to continue.
+    /// Why an activity that began at `begun` must stop; None to continue.
     fn stop_reason(&self, begun: Instant) -> Option<String> {
         if (self.interrupted)() {
             return Some("the user stopped it, so the result is incomplete".to_owned());
@@ -76,10 +76,10 @@ fn stopped_after(limit: &str) -> String {
     format!("it stopped after {limit}, so the result is incomplete: name a smaller folder")
 }
 
-/// Checks a pattern.
+/// Checks that a pattern is a valid regular expression.
 ///
 /// # Errors
-/// It is not a regular expression: the message of the regex crate.
+/// The pattern is invalid. The message is that of the regex crate.
 pub fn check_pattern(pattern: &str) -> Result<(), Failure> {
     Matcher::new(pattern).map(drop)
 }
@@ -97,7 +97,7 @@ impl<'a> SearchBounds<'a> {
         Self { options, begun: Instant::now(), warnings: Vec::new(), unreadable: Vec::new() }
     }
 
-    /// The reason to stop; None to continue.
+    /// Why the listing or search must stop; None to continue.
     fn stop_reason(&self) -> Option<String> {
         self.options.stop_reason(self.begun)
     }
@@ -115,7 +115,7 @@ impl<'a> SearchBounds<'a> {
     }
 }
 
-/// Quotes and joins the first paths, and counts the rest.
+/// Quotes and joins the first paths, and gives the number of the others.
 fn listing(paths: &[String]) -> String {
     let more = paths.len().saturating_sub(NAMED);
     let mut named: Vec<String> = paths.iter().take(NAMED).map(|path| format!("'{path}'")).collect();
@@ -174,11 +174,11 @@ impl Workspace {
         Ok((detail, bounds.into_warnings()))
     }
 
-    /// Finds the lines below a folder, or of one file, that match a regular expression. Searches text files that are
-    /// not ignored, and follows no links.
+    /// Finds the lines that match a regular expression, in one file or in all files below a folder. Searches text files
+    /// that are not ignored, and does not follow links.
     ///
     /// # Errors
-    /// The pattern is invalid, or nothing exists at the path, or it cannot be accessed.
+    /// The pattern is invalid, nothing exists at the path, or the path cannot be accessed.
     pub fn search(
         &self,
         pattern: &str,
@@ -228,13 +228,13 @@ struct Search<'a> {
     found: SearchHits,
     /// How many more bytes may be searched.
     room: u64,
-    /// The number of files that the policy denies reading.
+    /// The number of files that the policy does not allow to be read.
     denied: usize,
     /// The number of files whose names cannot appear in a path of a reply.
     unnamable: usize,
     /// The files that could not be read to the end.
     failed: Vec<String>,
-    /// The files whose beginning alone was searched.
+    /// The files of which only the beginning was searched.
     too_long: Vec<String>,
     cut: bool,
 }
@@ -253,7 +253,7 @@ impl Search<'_> {
         }
     }
 
-    /// Ends the search at its limits.
+    /// Ends the search if a limit is reached.
     fn check_limits(&mut self) -> ControlFlow<()> {
         let reason = self.bounds.stop_reason().or_else(|| {
             let all = self.bounds.options.all_bytes;

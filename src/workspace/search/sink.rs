@@ -1,5 +1,5 @@
-//! Collects the matches in one file, using ripgrep's crates. A line is reported once, and a long line is cut around
-//! its first match.
+//! Collects the matches in one file, using ripgrep's crates. Each matching line is reported once, and a long line is
+//! cut around its first match.
 
 use std::io::{self, Read};
 
@@ -21,8 +21,7 @@ const MAX_CACHE: usize = 8 << 20;
 const MAX_NESTING: u32 = 100;
 /// How many characters of a long line are shown before the match.
 const BEFORE: usize = 60;
-/// How many more characters are kept on either side of the shown part, so that secrets are recognised before the line
-/// is cut.
+/// How many more characters are kept on each side of the shown part. Secrets must be recognised before the line is cut.
 const MARGIN: usize = 1_000;
 
 /// The line terminator: a newline, optionally preceded by a carriage return.
@@ -37,7 +36,7 @@ impl Matcher {
     /// Compiles a regular expression.
     ///
     /// # Errors
-    /// It is invalid or too large: the reason, and the correct form.
+    /// The expression is invalid or too large. The message gives the reason and the correct form.
     pub(super) fn new(pattern: &str) -> Result<Self, Failure> {
         let invalid = |why: &str| {
             Failure::execution(format!(
@@ -59,7 +58,7 @@ impl Matcher {
     }
 }
 
-/// The message of an error that regex prints over several lines, without the drawing.
+/// The last line of a regex error message, without the drawing that shows the position.
 fn error_line(error: &str) -> String {
     let last = error.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
     let words = last.strip_prefix("error: ").unwrap_or(last);
@@ -69,9 +68,9 @@ fn error_line(error: &str) -> String {
 /// The matching lines of a file.
 pub(super) struct Hits<'a> {
     matcher: &'a Matcher,
-    /// The first lines, without paths.
+    /// The first matching lines, without paths.
     lines: Vec<Hit>,
-    /// The number of lines.
+    /// The number of matching lines.
     count: usize,
     /// The most lines that are counted.
     limit: usize,
@@ -106,7 +105,7 @@ impl Sink for Hits<'_> {
     }
 }
 
-/// The hit for a line that matches at byte `at`, with the part of it that is shown.
+/// The hit for a line that matches at byte `at`. Contains only the part of the line around the match.
 fn around(line: &[u8], at: usize) -> Hit {
     let (before, after) = line.split_at(at.min(line.len()));
     let [before, after] = [before, after].map(String::from_utf8_lossy);
@@ -146,14 +145,14 @@ impl SearchHits {
     }
 }
 
-/// A reader that ends after `room` bytes, and fails when it must stop.
+/// A reader that ends after `room` bytes, and fails when the search must stop.
 pub(super) struct LimitedReader<'a, R> {
     reader: R,
     room: u64,
     must_stop: &'a dyn Fn() -> bool,
     /// The number of bytes read.
     pub(super) read: u64,
-    /// Whether there were more bytes than `room`.
+    /// Whether the file has more bytes than `room`.
     pub(super) is_cut: bool,
 }
 

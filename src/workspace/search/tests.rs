@@ -1,4 +1,4 @@
-//! Lists and searches within bounds.
+//! Listings and searches within their limits.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -98,7 +98,7 @@ fn searches_look_at_text_that_no_rule_leaves_out() {
     assert_eq!(found(&workspace, "needle = 1;$", None).0, 1);
     assert_eq!(found(&workspace, "(?i)^needle", None).3, "src/b.rs:2:NEEDLE and needle\n");
     assert_eq!(found(&workspace, "needle", Some("src/link")).3, "src/a.rs:2:let needle = 1;\n");
-    // Who names what rules leave out means it.
+    // A path that a request names is searched even if rules ignore it.
     assert_eq!(found(&workspace, "needle", Some("target")).3, "target/out:1:needle in a product\n");
     assert_eq!(found(&workspace, "needle", Some("src/x.log")).0, 1);
     assert_eq!(found(&workspace, "needle", Some(".git")).0, 1);
@@ -193,7 +193,7 @@ fn a_pattern_that_is_none_is_told_in_the_words_of_the_crate() {
     }
 }
 
-/// The bounds of a search whose time is over once it has been asked about so often.
+/// A time check that reports that the time is over once it has been called `looks` times.
 fn late_after(looks: &std::cell::Cell<usize>) -> impl Fn(Instant) -> bool {
     |_| {
         looks.set(looks.get().saturating_sub(1));
@@ -226,7 +226,7 @@ fn a_search_ends_after_so_many_bytes_of_all_files() {
         let options = SearchOptions { all_bytes, ..TERMS };
         let (detail, told) = workspace.search("needle", None, &options).unwrap();
         let Detail::Found { lines: found, cut, .. } = detail else { panic!("{detail:?}") };
-        // A line that the bound cuts may be counted as far as it goes.
+        // A line that the limit cuts may be counted if its beginning matches.
         assert!(found == lines || found == lines + 1, "{all_bytes}: {found}");
         assert_eq!(cut, ends, "{all_bytes}");
         let is_told = told

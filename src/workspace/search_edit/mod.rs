@@ -1,6 +1,6 @@
-//! Edits by search, as a pure function of bytes: replaces whole lines that occur exactly once. The search is first
-//! exact, then ignores white space at the ends of lines, then also treats similar punctuation as equal; it is never
-//! less strict. Line endings are not compared: a file keeps its own, and a last line without one stays so.
+//! Edits by search, as a pure function of bytes: replaces whole lines that occur exactly once. The search is exact at
+//! first. If that fails, it ignores white space at the ends of lines, and then also treats similar punctuation as
+//! equal. Line endings are not compared: a file keeps its own, and a last line without one stays without one.
 
 use memchr::{memchr_iter, memmem};
 
@@ -10,7 +10,7 @@ use super::excerpt::Place;
 use super::lines::{FileLines, without_cr};
 use crate::protocol::{FuzzyMatch, Likeness, Replacement};
 
-/// The work limit of counting the occurrences of a text, as a multiple of the file's size.
+/// The most work for counting the occurrences of a text, as a multiple of the file's size.
 const COUNT_WORK: usize = 8;
 /// The most changed places that are recorded.
 const MAX_PLACES: usize = 64;
@@ -23,12 +23,12 @@ pub(super) struct SearchEdited {
     pub(super) places: Vec<Place>,
     /// How many more places were changed.
     pub(super) more: usize,
-    /// The texts that were not found exactly, in order.
+    /// The texts that did not match exactly, in order.
     pub(super) fuzzy_matches: Vec<FuzzyMatch>,
 }
 
-/// Makes all replacements, each in the result of the previous one, or none. Together they may read, move and insert
-/// about `limit` bytes.
+/// Makes all replacements, each in the result of the previous one, or makes none. All together may read, move and
+/// insert about `limit` bytes.
 ///
 /// # Errors
 /// A text does not occur exactly once, or the limit is exceeded.
@@ -101,11 +101,11 @@ pub(super) fn line_of(bytes: &[u8], text: &str) -> Option<usize> {
 
 /// The occurrences of a text.
 struct Occurrences {
-    /// The first [`REPORTED`] lines at which it begins, from 0.
+    /// The first lines (from 0) at which the text begins, up to [`REPORTED`] lines.
     lines: Vec<usize>,
-    /// How many were counted.
+    /// How many occurrences were counted.
     count: usize,
-    /// Whether all were counted.
+    /// Whether all occurrences were counted.
     all: bool,
 }
 
@@ -115,8 +115,8 @@ impl FileLines {
         Self::find_in(&self.text, wanted)
     }
 
-    /// Finds a text as it was sent, exactly or else with the strictest likeness that matches. Accounts for `more`
-    /// bytes of work in addition to the search.
+    /// Finds a text as it was sent: exactly, otherwise with the strictest likeness that matches. `more` bytes of work
+    /// are counted in addition to the search.
     fn find_similar(
         &self,
         old: &str,
@@ -141,7 +141,7 @@ impl FileLines {
         let finder = memmem::Finder::new(wanted);
         let (mut lines, mut count, mut at, mut line) = (Vec::new(), 0, 0, 0);
         while let Some(next) = finder.find(&text[at..]) {
-            // Overlapping occurrences take a complete comparison each.
+            // Each overlapping occurrence takes a complete comparison.
             if count > REPORTED && count * wanted.len() > COUNT_WORK * text.len() {
                 return Occurrences { lines, count, all: false };
             }
@@ -151,14 +151,14 @@ impl FileLines {
                 lines.push(line);
                 line += 1;
             }
-            // Another may begin within this one.
+            // Another occurrence may begin within this one.
             at += next + 1;
         }
         Occurrences { lines, count, all: true }
     }
 }
 
-/// Converts a text to the form of [`FileLines::text`]: a line feed, then each line with one.
+/// Converts a text to the form of [`FileLines::text`]: a line feed, then all lines, each ending in a line feed.
 fn as_lines(text: &str) -> Vec<u8> {
     let mut lines = format!("\n{}", without_cr(text)).into_bytes();
     if !lines.ends_with(b"\n") || lines.len() == 1 {
@@ -190,7 +190,7 @@ fn folded(text: &[u8], likeness: Likeness) -> Vec<u8> {
     folded
 }
 
-/// The ASCII form of similar punctuation.
+/// The ASCII form of a similar punctuation character.
 fn plain(c: char) -> Option<&'static str> {
     const WIDE: &str = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
     Some(match c {
@@ -207,7 +207,7 @@ fn plain(c: char) -> Option<&'static str> {
     })
 }
 
-/// The number of a line before these edits; None if they inserted it.
+/// The number that a line had before these edits; None if an edit inserted the line.
 fn original_line(splices: &[(usize, usize, usize)], mut line: usize) -> Option<usize> {
     for (at, removed, inserted) in splices.iter().rev() {
         if line >= at + inserted {
@@ -219,7 +219,7 @@ fn original_line(splices: &[(usize, usize, usize)], mut line: usize) -> Option<u
     Some(line)
 }
 
-/// The changed places, as line (from 0) and number of lines.
+/// The changed places, each as its first line (from 0) and its number of lines.
 #[derive(Default)]
 struct EditedLines {
     places: Vec<Place>,

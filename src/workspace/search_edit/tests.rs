@@ -1,4 +1,4 @@
-//! Edits by search against a naive reading of what they are.
+//! Edits by search, compared with a naive implementation.
 
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ fn trailing_blanks_and_look_alikes_are_left_out_of_account_last() {
     assert_eq!(found, ("\u{201c}\n".into(), loosely(1, Likeness::Punctuation)));
     let found = edit("f(a, b)\n", &[("f\u{ff08}a\u{ff0c} b\u{ff09}\n", "x\n")]).unwrap();
     assert_eq!(found, ("x\n".into(), loosely(1, Likeness::Punctuation)));
-    // What stands there to the letter comes first.
+    // An exact match takes precedence.
     check("a \na\n", &[("a\n", "x\n")], "a \nx\n");
     check("\u{2018}\n'\n", &[("'\n", "x\n")], "\u{2018}\nx\n");
 }
@@ -88,21 +88,21 @@ fn what_occurs_more_than_once_is_told_with_its_lines_in_the_file() {
         Err(EditError::NotUnique { n, lines: lines.to_vec(), count, all: true, likeness })
     };
     assert_eq!(edit("a\nb\na\n", &[("a\n", "x\n")]), often(0, &[Some(1), Some(3)], 0, None));
-    // They may lie over each other.
+    // Occurrences may overlap.
     assert_eq!(edit("a\na\na\n", &[("a\na\n", "x\n")]), often(0, &[Some(1), Some(2)], 0, None));
     let blanks = Some(Likeness::TrailingBlanks);
     assert_eq!(edit("a \nb\na  \n", &[("a\n", "")]), often(0, &[Some(1), Some(3)], 0, blanks));
     let many = "a\n".repeat(30);
     let first: Vec<_> = (1..=REPORTED).map(Some).collect();
     assert_eq!(edit(&many, &[("a\n", "")]), often(0, &first, 20, None));
-    // What would be too much work is not counted to its end.
+    // If counting would be too much work, it stops early.
     let blank = "\n".repeat(20_000);
     let found = edit(&blank, &[(&blank[..10_000], "x\n")]);
     assert!(
         matches!(found, Err(EditError::NotUnique { count: 11..100, all: false, .. })),
         "{found:?}"
     );
-    // Lines as the file has them, and those that an edit before put in.
+    // Lines of the original file, and lines that an earlier edit inserted.
     assert_eq!(
         edit("p\nq\na\n", &[("p\n", "1\n2\na\n3\n"), ("a\n", "x\n")]),
         often(1, &[None, Some(3)], 0, None)
@@ -123,7 +123,7 @@ fn changed_places_are_those_of_the_file_as_it_is_in_the_end() {
     let file = "a\nb\nc\nd\n";
     assert_eq!(places(file, &[("d\n", "x\n"), ("a\n", "1\n2\n3\n")]), (vec![(6, 1), (1, 3)], 0));
     assert_eq!(places(file, &[("b\n", ""), ("c\n", "x\ny\n")]), (vec![(2, 0), (2, 2)], 0));
-    // A later edit within and beyond what an earlier one put in.
+    // A later edit that replaces lines inside and after the lines that an earlier edit inserted.
     assert_eq!(places(file, &[("b\n", "1\n2\n"), ("2\nc\n", "x\ny\nz\n")]), (vec![(2, 4)], 0));
     let many: String = (0..100).map(|n| format!("{n}\n")).collect();
     let olds: Vec<String> = (0..100).map(|n| format!("{n}\n")).collect();
@@ -147,7 +147,7 @@ fn the_only_line_of_a_text_is_found() {
     assert_eq!(line_of(b"a\n", ""), None);
 }
 
-/// A line without what a stage leaves out of account, said in another way.
+/// A line without the details that a stage ignores, implemented in another way.
 fn simplified(line: &str, stage: usize) -> String {
     match stage {
         0 => line.to_owned(),
@@ -161,7 +161,7 @@ fn simplified(line: &str, stage: usize) -> String {
     }
 }
 
-/// The file as it should be after one edit; an error is how often the text was found.
+/// The expected file after one edit. An error is the number of occurrences.
 fn naive(old: &str, sought: &str, new: &str) -> Result<String, usize> {
     let ended = old.is_empty() || old.ends_with('\n');
     let mut lines: Vec<(String, &str)> = old
@@ -271,7 +271,7 @@ proptest! {
         match (found, one_by_one) {
             (Ok(found), Ok(text)) => {
                 prop_assert_eq!(String::from_utf8(found.bytes).unwrap(), text.clone());
-                // A last line that is not ended is one also where nothing is in it.
+                // A last line without an ending counts as a line even if it is empty.
                 let ended = old.is_empty() || old.ends_with('\n');
                 let total = text.matches('\n').count() + usize::from(!ended);
                 for (line, count) in found.places {

@@ -1,16 +1,16 @@
-//! Edits of lines agree with a simple model.
+//! Line edits agree with a simple model.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::workspace::edit::{count_lines, replace_lines};
 
-/// Texts put together of these pieces.
+/// Texts that consist of these pieces.
 fn pieces(of: &'static [&'static str], most: usize) -> impl Strategy<Value = String> {
     prop::collection::vec(select(of), 0..most).prop_map(|pieces| pieces.concat())
 }
 
-/// A text as lines, each with how it ends.
+/// The lines of a text, each with its line ending.
 fn lines(text: &str) -> Vec<(String, &'static str)> {
     text.split_inclusive('\n')
         .map(|line| match (line.strip_suffix("\r\n"), line.strip_suffix('\n')) {
@@ -21,7 +21,7 @@ fn lines(text: &str) -> Vec<(String, &'static str)> {
         .collect()
 }
 
-/// What an edit should make of a file, the simple way.
+/// The expected result of an edit, implemented in a simple way.
 fn edited(old: &str, start: usize, end: usize, with: &str) -> String {
     let mut all = lines(old);
     let bare = all.last().is_some_and(|(_, ending)| ending.is_empty());

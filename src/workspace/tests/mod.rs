@@ -1,4 +1,4 @@
-//! The workspace as a whole.
+//! Tests of the workspace as a whole.
 
 mod editing;
 mod moving;
@@ -11,7 +11,7 @@ fn path(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()
 }
 
-/// A folder for many files: in memory, where there is such.
+/// A folder for many files, in memory if possible.
 fn quick_folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }

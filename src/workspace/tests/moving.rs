@@ -1,4 +1,4 @@
-//! Moves of the workspace's own: what stands in their way, and what they keep.
+//! Moves in the workspace: what prevents them, and what they keep.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -35,7 +35,7 @@ fn deaddrops_own_state_is_never_moved_nor_replaced() {
         assert_eq!(failure.kind, FailureKind::Rejected, "{from} {to}");
         assert!(failure.reason.contains("own state"), "{from} {to}: {failure:?}");
     }
-    // A state that was put elsewhere is known by its number.
+    // State that was moved elsewhere is recognised by its inode.
     fs::rename(root.join("a/deep/state"), root.join("a/elsewhere")).unwrap();
     let failure = workspace.plan_move(&path("a"), &path("c"), true).err().unwrap();
     assert!(failure.reason.contains("own state"), "{failure:?}");
@@ -54,12 +54,12 @@ fn only_what_was_looked_at_is_moved() {
     let failure = plan.execute().unwrap_err();
     assert!(failure.reason.contains("was replaced while it was moved"), "{failure:?}");
     assert!(root.join("a/.git").exists() && !root.join("b").exists());
-    // And nothing is replaced that came there meanwhile.
+    // An entry that appears at the new path after the check is not replaced.
     let plan = workspace.plan_move(&path("kept"), &path("b"), false).unwrap();
     fs::create_dir(root.join("b")).unwrap();
     let failure = plan.execute().unwrap_err();
     assert!(failure.reason.contains("'b' already exists"), "{failure:?}");
-    // Of a folder with very much in it nobody can look at everything.
+    // A folder with too many entries cannot be inspected completely.
     for n in 0..=MOVED_FILES {
         fs::write(root.join(format!("kept/{n}")), "").unwrap();
     }

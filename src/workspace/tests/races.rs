@@ -1,4 +1,4 @@
-//! Races against the workspace: what is swapped in a moment leads nowhere.
+//! Races against the workspace: swapping a folder for a link never leads outside.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ use super::{path, quick_folder};
 use crate::protocol::{Detail, Existing, FailureKind};
 use crate::workspace::{MovePlan, SearchOptions, Workspace};
 
-/// Runs `work` while `workspace/flip` is now a folder, now a link to the folder `outside`.
+/// Runs `work` while `workspace/flip` alternates between a folder and a link to the folder `outside`.
 fn while_swapping(top: &Path, work: impl FnOnce(&Workspace)) {
     for folder in ["workspace/flip", "outside"] {
         fs::create_dir_all(top.join(folder)).unwrap();
@@ -27,7 +27,7 @@ fn while_swapping(top: &Path, work: impl FnOnce(&Workspace)) {
                 renameat_with(CWD, &flip, CWD, &other, RenameFlags::EXCHANGE).unwrap();
             }
         });
-        // Stops the swapping also where `work` panics.
+        // Stops the swapping even if `work` panics.
         struct Stop<'a>(&'a AtomicBool);
         impl Drop for Stop<'_> {
             fn drop(&mut self) {
@@ -77,7 +77,7 @@ fn of_20_000_reads_and_deletions_none_escapes_through_a_swapped_link() {
                     assert_eq!(contents.bytes, b"mine");
                     read.fetch_add(1, Ordering::Relaxed);
                 }
-                // In the folder, where nothing stands yet.
+                // The path is in the real folder, in which no file exists yet.
                 Err(failure) if failure.kind == FailureKind::Execution => {
                     let _ = workspace
                         .plan_create(&path("flip/x"), b"mine", Existing::Replace, false)

@@ -1,5 +1,5 @@
-//! Counts the files in folders that a walk left out: on one thread, in the order of their paths and up to a limit, so
-//! that the same files always give the same numbers.
+//! Counts the files in folders that a walk left out. It uses one thread, goes in the order of paths and stops at a
+//! limit, so that the same files always give the same numbers.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ use crate::workspace::list::{EntryFilter, Visited};
 use crate::workspace::names::shown;
 use crate::workspace::{Workspace, products};
 
-/// The most entries that are counted in the left out folders of one walk, including folders.
+/// The most entries, including folders, that are counted in the folders that a walk left out.
 const MAX_ENTRIES: usize = 20_000;
 
 impl Workspace {

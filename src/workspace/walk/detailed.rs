@@ -1,5 +1,5 @@
-//! A walk with details: the metadata that shows whether a file, a link or a folder has changed, and the ignore rules,
-//! so that a later walk can use the same rules.
+//! A walk with details: the metadata that shows whether a file, link or folder has changed, and the ignore rules, so
+//! that a later walk can use the same rules.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -19,15 +19,15 @@ use crate::workspace::products::is_by_product;
 /// Equality ignores the device: see [`FileStat::is_number_of`].
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(in crate::workspace) struct FileStat {
-    /// Its file system; 0 if unknown. The numbers can change at every boot, so they are not stored.
+    /// The device number of the file system; 0 if unknown. It is not stored, because it can change at every boot.
     #[serde(skip)]
     pub(in crate::workspace) device: u64,
     pub(in crate::workspace) inode: u64,
-    /// Its permissions, as in `chmod`.
+    /// The permissions, as in `chmod`.
     pub(in crate::workspace) mode: u32,
-    /// When its content was last written (mtime), in nanoseconds since 1970.
+    /// When the content was last written (mtime), in nanoseconds since 1970.
     pub(in crate::workspace) written: i64,
-    /// When its content or metadata last changed (ctime), which programs cannot set.
+    /// When the content or metadata last changed (ctime). Programs cannot set this time.
     pub(in crate::workspace) changed: i64,
 }
 
@@ -47,8 +47,8 @@ impl PartialEq for FileStat {
 impl Eq for FileStat {}
 
 impl FileStat {
-    /// Whether both can be the same file: the inodes are equal, and the devices, if known. Another file system,
-    /// for example one mounted within the workspace, uses the same inodes for other files.
+    /// Whether both can be the same file: the inodes are equal, and so are the devices, if known. Another file system,
+    /// for example one mounted within the workspace, uses the same inode numbers for other files.
     pub(in crate::workspace) fn is_number_of(&self, other: &Self) -> bool {
         let are_apart = self.device != 0 && other.device != 0 && self.device != other.device;
         self.inode == other.inode && !are_apart
@@ -66,15 +66,15 @@ impl FileStat {
     }
 }
 
-/// The effective texts of ignore files, by their folder (escaped, with a `/` at its end) and name.
+/// The effective texts of ignore files, by their folder (escaped, with a `/` at the end) and name.
 pub(in crate::workspace) type Texts = BTreeMap<String, BTreeMap<String, String>>;
 
 /// The ignore rules of a detailed walk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::workspace) enum IgnoreSource {
-    /// The rules on disk, except for some files, given by folder and name, sorted: their texts are used instead;
-    /// None means that the file is treated as absent.
+    /// The rules on disk, with the texts of some files replaced. These files are given by folder and name, sorted; None
+    /// means that the file is treated as absent.
     Disk(Vec<((String, String), Option<String>)>),
     /// Only these rules.
     Given(Texts),
@@ -87,21 +87,21 @@ pub(in crate::workspace) struct DetailedWalk {
     pub(in crate::workspace) met: Vec<WalkEntry>,
     /// The left out files, and the left out folders without their entries.
     pub(in crate::workspace) left_out: Vec<WalkEntry>,
-    /// The rules that were used.
+    /// The ignore rules that were used.
     pub(in crate::workspace) rules: Texts,
     /// Whether the rules on disk are different.
     pub(in crate::workspace) others: bool,
-    /// Folders that could not be read, escaped, with a `/` at their end (empty for the root), and single entries
-    /// that could not be inspected.
+    /// Folders that could not be read, escaped and with a `/` at the end (empty for the root), and single entries that
+    /// could not be inspected.
     pub(in crate::workspace) unreadable: BTreeSet<String>,
 }
 
 /// An entry of a detailed walk.
 #[derive(Debug)]
 pub(in crate::workspace) struct WalkEntry {
-    /// Its path from the root, escaped.
+    /// The entry's path from the root, escaped.
     pub(in crate::workspace) path: String,
-    /// None for a folder.
+    /// The type; None for a folder.
     pub(in crate::workspace) kind: Option<EntryKind>,
     /// Its size in bytes.
     pub(in crate::workspace) size: u64,
@@ -123,7 +123,7 @@ impl WalkEntry {
 
 impl DetailedWalk {
     pub(super) fn append(&mut self, mut other: Self) {
-        // Of many files, twice the room would be much. The root is added later.
+        // Reserve exactly, because doubling would waste much memory. The root is added later.
         self.met.reserve_exact(other.met.len() + 1);
         self.met.append(&mut other.met);
         self.left_out.append(&mut other.left_out);
@@ -172,11 +172,11 @@ impl DetailedWalk {
     }
 }
 
-/// The name of git's index. [`Texts`] contains an entry for it: a description of the file, and the paths, relative to
-/// the repository's folder, of ignored files that git tracks, each after a NUL.
+/// The name of git's index. [`Texts`] contains an entry with this name: a description of the index file, and the paths
+/// (relative to the repository's folder) of ignored files that git tracks, each after a NUL.
 pub(in crate::workspace) const INDEX: &str = "index";
 
-/// The escaped paths of files that these rules ignore, but git tracks.
+/// The escaped paths of files that these rules ignore, but that git tracks.
 pub(in crate::workspace) fn tracked(texts: &Texts) -> impl Iterator<Item = String> {
     let indexes = texts
         .iter()
@@ -214,12 +214,12 @@ impl<'a> Ignoring<'a> {
         is_left_out || is_ignored(rules.as_ref(), folder, name, is_folder)
     }
 
-    /// The rules that apply in a folder, and whether it is left out itself.
+    /// The rules that apply in a folder, and whether the folder itself is left out.
     fn folder(&mut self, folder: &str) -> (Option<Arc<IgnoreRules>>, bool) {
         if let Some(known) = self.folders.get(folder) {
             return known.clone();
         }
-        // From the top instead of by recursion, since the folder can be deep.
+        // Start at the top instead of using recursion, because the folder can be deep.
         let mut known = (None, false);
         for folder in [""].into_iter().chain(ancestors(folder)) {
             if let Some(there) = self.folders.get(folder) {
@@ -235,7 +235,7 @@ impl<'a> Ignoring<'a> {
         known
     }
 
-    /// The same, given the values of the parent folder.
+    /// Like [`Self::folder`], but uses the known values of the parent folder.
     fn within(
         &self,
         folder: &str,

@@ -10,8 +10,8 @@ pub use crate::protocol::{Count, EntryKind, LeftOut};
 use crate::workspace::Workspace;
 use crate::workspace::names::{escaped, shown, unescaped};
 
-/// File system clocks advance in steps of up to 10 ms, so a second change within this time, in nanoseconds, may
-/// leave the same time stamp.
+/// File system clocks advance in steps of up to 10 ms. If a file changes twice within this time, in nanoseconds, both
+/// changes may leave the same time stamp.
 const TICK: i64 = 20_000_000;
 
 /// The files of the workspace.
@@ -20,39 +20,39 @@ pub struct Walk {
     /// All paths, concatenated.
     pub(super) names: String,
     pub(super) entries: Vec<PackedFile>,
-    /// Other places that the walk noted.
+    /// Other places that the walk recorded.
     pub(super) places: BTreeSet<(PlaceKind, String)>,
-    /// The ignore rules: a digest by the escaped path of their folder, with a `/` at the end.
+    /// Digests of the ignore rules, by the escaped path of their folder, with a `/` at the end.
     pub(in crate::workspace) rules: BTreeMap<String, u64>,
-    /// The left out folders, with the number of files in them once that is counted.
+    /// The folders that were left out, with the number of files in them once they are counted.
     pub(super) left_out: Vec<LeftOut>,
-    /// The number and size of files that were left out singly.
+    /// The number and size of files that were left out individually, not with a folder.
     pub(super) ignored_files: Count,
     /// The details, if requested.
     pub(in crate::workspace) detailed: Option<Box<DetailedWalk>>,
-    /// The folders that were listed, by escaped path, and their metadata just before.
+    /// The folders that were listed, by escaped path, and their metadata just before they were listed.
     pub(super) folders: Vec<(String, FileStat)>,
     /// When the walk began.
     pub(super) begun: i64,
 }
 
-/// The reason why a walk notes a place. Paths are escaped if they are used to open the place again, since they can
-/// have any bytes.
+/// Why a walk recorded a place. Paths that are used to open the place again are escaped, because they can contain any
+/// bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::workspace) enum PlaceKind {
-    /// A folder that could not be read, or an entry that could not be inspected, as text.
+    /// A folder that could not be read, or an entry that could not be inspected; as text.
     Unreadable,
-    /// A folder that could not be read, or none of whose entries could be inspected, escaped.
+    /// A folder that could not be read, or whose entries could not be inspected; escaped.
     Closed,
-    /// A folder that contains a `.git` file or folder, outside ignored folders, escaped.
+    /// A folder that contains a `.git` file or folder, outside ignored folders; escaped.
     Repository,
-    /// A folder that git could take for a repository itself, escaped.
+    /// A folder that git could treat as a repository itself; escaped.
     Bare,
-    /// A regular file with a set-user-ID or set-group-ID bit, outside ignored folders, escaped.
+    /// A regular file with a set-user-ID or set-group-ID bit, outside ignored folders; escaped.
     SetId,
-    /// A folder that ignore rules left out, escaped.
+    /// A folder that ignore rules left out; escaped.
     Ignored,
-    /// A single ignored file whose name suggests that it contains secrets, as text.
+    /// A single ignored file whose name suggests that it contains secrets; as text.
     IgnoredSecret,
 }
 
@@ -94,9 +94,9 @@ pub(super) struct PackedFile {
 /// One file of a [`Walk`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed<'a> {
-    /// Its path from the root, with `/` between components.
+    /// The path from the root, with `/` between components.
     pub path: &'a str,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
     /// Whether it is a regular file, a link or something else.
     pub kind: EntryKind,
@@ -114,14 +114,14 @@ impl Walk {
         Listed { path: self.path(entry), size: entry.size, kind: entry.kind }
     }
 
-    /// The number of the file with this path, searched in a range.
+    /// The index of the file with this path, searched in a range of indexes.
     pub(in super::super) fn find(&self, path: &str, files: Range<usize>) -> Option<usize> {
         let end = files.end;
         let at = self.first(files, |one| one < path);
         (at < end && self.file(at).path == path).then_some(at)
     }
 
-    /// The number of the first file of `range` for whose path `before` is false, or the end of the range.
+    /// The index of the first file of `range` for whose path `before` is false, or the end of the range.
     pub(in super::super) fn first(
         &self,
         range: Range<usize>,
@@ -141,13 +141,13 @@ impl Walk {
         self.places(PlaceKind::IgnoredSecret)
     }
 
-    /// The places noted for a reason, sorted.
+    /// The places recorded for a reason, sorted.
     pub(in super::super) fn places(&self, kind: PlaceKind) -> impl Iterator<Item = &str> {
         let places = self.places.range((kind, String::new())..);
         places.take_while(move |(other, _)| *other == kind).map(|(_, path)| path.as_str())
     }
 
-    /// The folders whose settings git follows: those with a `.git`, and those that it could take for repositories.
+    /// The folders whose settings git uses: those that contain a `.git`, and those that git could treat as one.
     pub(in super::super) fn git_folders(&self) -> impl Iterator<Item = &str> {
         self.places(PlaceKind::Repository).chain(self.places(PlaceKind::Bare))
     }
@@ -156,8 +156,8 @@ impl Walk {
         self.places.insert((kind, path.trim_end_matches('/').to_owned()));
     }
 
-    /// Whether another walk would find the same names: no folder has changed since, or changed unnoticed while it
-    /// was listed.
+    /// Whether another walk would find the same names: no folder has changed since it was listed, and none can have
+    /// changed unnoticed during the listing.
     pub(in super::super) fn is_current(&self, workspace: &Workspace) -> bool {
         let Ok(root) = Handle::root(&workspace.root) else { return false };
         let is_as_it_was = |(path, then): &(String, FileStat)| {
@@ -188,7 +188,7 @@ impl Walk {
         walk
     }
 
-    /// Adds the counts of what was left out: single files, and folders.
+    /// Adds the counts of the files and folders that were left out.
     #[must_use]
     pub fn with_left_out(mut self, files: Count, mut folders: Vec<LeftOut>) -> Self {
         folders.sort_unstable_by(|a, b| a.folder.cmp(&b.folder));
@@ -196,7 +196,7 @@ impl Walk {
         self
     }
 
-    /// The number and size of files that were left out singly, not with a folder.
+    /// The number and size of files that were left out individually, not with a folder.
     pub fn ignored_files(&self) -> Count {
         self.ignored_files
     }
@@ -234,7 +234,7 @@ impl Walk {
         }
     }
 
-    /// Notes that an entry of a folder cannot be inspected; with an empty name, that no entry can.
+    /// Records that an entry of a folder cannot be inspected. With an empty name, no entry can be inspected.
     pub(super) fn note_unreadable(&mut self, folder: &str, name: &[u8]) {
         let place = format!("{folder}{}", escaped(name));
         let path = if place.is_empty() { ".".to_owned() } else { shown(&place) };
@@ -250,11 +250,11 @@ impl Walk {
     pub(super) fn sort(&mut self) {
         let names = &self.names;
         let path = |e: &PackedFile| &names.as_bytes()[e.start as usize..e.end as usize];
-        // After a merge of two sorted walks, this takes one pass.
+        // After a merge of two sorted walks, this sort takes one pass.
         self.entries.sort_by(|a, b| path(a).cmp(path(b)));
     }
 
-    /// Merges two walks into one, sorted.
+    /// Merges two walks into one sorted walk.
     pub(super) fn merged(mut self, mut other: Self) -> Self {
         self.places.append(&mut other.places);
         self.rules.append(&mut other.rules);

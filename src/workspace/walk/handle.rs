@@ -1,4 +1,4 @@
-//! An open folder, whose entries are listed and inspected relative to its handle and never through a link.
+//! An open folder. Its entries are listed and inspected relative to its handle, and never through a link.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -24,7 +24,7 @@ impl Handle {
         open(root, c".").map(Self)
     }
 
-    /// Opens a folder in this one. Fails for a link.
+    /// Opens a folder in this folder. Fails for a link.
     pub(in crate::workspace) fn child(&self, name: &[u8]) -> io::Result<Self> {
         open(&self.0, &CString::new(name)?).map(Self)
     }
@@ -36,7 +36,7 @@ impl Handle {
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
-    /// Reads a file, up to [`SIZE_LIMIT`] bytes and one more.
+    /// Reads up to [`SIZE_LIMIT`] bytes of a file, and one byte more to detect longer files.
     pub(in crate::workspace) fn read_small(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.open_regular(name)?.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
@@ -55,7 +55,7 @@ fn open(folder: impl AsFd, name: &std::ffi::CStr) -> io::Result<OwnedFd> {
     Ok(openat(folder, name, flags, Mode::empty())?)
 }
 
-/// Whether an entry is a folder, or the file system does not report its type.
+/// Whether an entry is a folder, or its type is unknown because the file system does not report it.
 pub(in crate::workspace) fn may_be_folder(kind: FileType) -> bool {
     matches!(kind, FileType::Directory | FileType::Unknown)
 }
@@ -86,9 +86,9 @@ impl Handle {
         Ok(entries)
     }
 
-    /// The type of an entry (None: a folder), its size and its metadata. The metadata of a file on a network file
-    /// system can be cached, which is cheap but may be outdated. If it decides whether the file is read again, use
-    /// `is_fresh`, which asks as `stat` does.
+    /// The type of an entry (None: a folder), its size and its metadata. For a file on a network file system, cached
+    /// metadata is cheap but may be outdated. If the metadata decides whether the file is read again, use `is_fresh`,
+    /// which asks the file system as `stat` does.
     #[cfg(target_os = "linux")]
     pub(in crate::workspace) fn stat(
         &self,
@@ -117,7 +117,7 @@ impl Handle {
         Ok((kind, found.stx_size, facts))
     }
 
-    /// The same for other systems.
+    /// The version of this function for other systems.
     #[cfg(not(target_os = "linux"))]
     pub(in crate::workspace) fn stat(
         &self,

@@ -1,6 +1,6 @@
-//! Ignore rules: `.gitignore`, `.ignore` and `.deaddropignore`, in any folder of the workspace (never above it), with
-//! or without a git repository. They limit what is listed, not what may be read. The number of rules is limited, since
-//! each costs time and memory.
+//! Ignore rules: `.gitignore`, `.ignore` and `.deaddropignore` in any folder of the workspace (never above it), with or
+//! without a git repository. They limit what is listed, not what may be read. The number of rules is limited, because
+//! each rule costs time and memory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -14,7 +14,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder, Glob};
 /// The files that contain rules. A later one takes precedence.
 pub(crate) const FILES: [&str; 3] = [".gitignore", ".ignore", ".deaddropignore"];
 
-/// How many bytes of an ignore file are used at most, in whole lines.
+/// The most bytes of an ignore file that are used. Only whole lines are used.
 pub(crate) const SIZE_LIMIT: u64 = 64 << 10;
 
 /// How many more rules a walk accepts. A line costs 1, plus 1 for every 64 bytes.
@@ -29,7 +29,7 @@ impl Budget {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Pays for a line if there is enough left; otherwise spends what is left.
+    /// Pays for a line if enough of the budget is left; otherwise spends the rest of the budget.
     fn pay(&self, line: &str) -> bool {
         let price = 1 + line.len() / 64;
         let less = |left: usize| Some(left.saturating_sub(price));
@@ -38,31 +38,31 @@ impl Budget {
     }
 }
 
-/// The most nested folders whose rules are used. Those of deeper folders are not.
+/// The most nested folders whose rules are used. Rules in deeper folders are ignored.
 const LEVELS: usize = 100;
-/// The longest path, relative to the folder of the rules, that is matched, in bytes. Git cannot open longer ones.
+/// The longest path that is matched, in bytes relative to the folder of the rules. Git cannot open longer paths.
 const LONGEST: usize = 4 << 10;
 
 /// The ignore rules of one folder, and those of the folders above it.
 ///
-/// In a chain of nested folders with rules in each, matching would take quadratic time, since entries of the last are
-/// matched against all rules. So the number of levels is limited, and rules about names, which are the most, are not
-/// matched against paths, which grow with the depth.
+/// In a chain of nested folders that all contain rules, matching would take quadratic time, because the entries of the
+/// last folder are matched against all rules. So the number of levels is limited. Rules about names (the most common
+/// kind) are not matched against paths, because paths grow with the depth.
 pub(crate) struct IgnoreRules {
     /// The length of the folder's path, including the `/` at its end.
     at: usize,
-    /// The rules without a `/`, which are about names.
+    /// The rules without a `/`, which are matched against names.
     by_name: Gitignore,
-    /// All rules, if some are about paths, and how many folders down those apply at most.
+    /// All rules, if some are matched against paths, and how many folders down these rules apply at most.
     by_path: Option<(Gitignore, usize)>,
     /// A digest of the ignore files.
     pub(super) digest: u64,
     above: Option<Arc<IgnoreRules>>,
-    /// How many folders have rules: this one and those above it.
+    /// The number of folders that have rules: this folder and those above it.
     levels: usize,
 }
 
-/// The rules of a folder, or None if it has no ignore files. `names` are its entries, and `read` reads a file in it.
+/// The rules of a folder; None if it has no ignore files. `names` are its entries, and `read` reads a file in it.
 pub(crate) fn here<'a>(
     prefix: &str,
     above: Option<&Arc<IgnoreRules>>,
@@ -119,7 +119,7 @@ fn reach(line: &str) -> usize {
     }
 }
 
-/// The whole lines within the limit.
+/// The complete lines within [`SIZE_LIMIT`].
 pub(crate) fn first_lines(bytes: &[u8]) -> &[u8] {
     match usize::try_from(SIZE_LIMIT).ok().and_then(|limit| bytes.split_at_checked(limit)) {
         Some((first, more)) if !more.is_empty() => {
@@ -130,7 +130,7 @@ pub(crate) fn first_lines(bytes: &[u8]) -> &[u8] {
 }
 
 impl IgnoreRules {
-    /// Whether the entry `name` of the folder `prefix` is ignored. The nearest rules decide.
+    /// Whether the entry `name` of the folder `prefix` is ignored. The rules of the nearest folder take precedence.
     pub(crate) fn ignores(&self, prefix: &str, name: &str, is_folder: bool) -> bool {
         let mut rules = Some(self);
         while let Some(these) = rules {
@@ -173,14 +173,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let comment = |n: usize| format!("#{}\n", "-".repeat(n - 2));
         let limit = usize::try_from(SIZE_LIMIT).unwrap();
-        // The last line within the limit is cut.
+        // The last line within the limit is incomplete.
         let rules = format!("first\n{}cut-off\nlast\n", comment(limit - 6 - 3));
         fs::write(dir.path().join(".gitignore"), rules).unwrap();
         for name in ["first", "cut", "cut-off", "last"] {
             fs::write(dir.path().join(name), "").unwrap();
         }
         assert_eq!(paths(dir.path()), [".gitignore", "cut", "cut-off", "last"]);
-        // One that is as long as the limit counts to its end.
+        // A file that is exactly as long as the limit is used up to its end.
         let rules = format!("{}last", comment(limit - 4));
         fs::write(dir.path().join(".gitignore"), rules).unwrap();
         assert_eq!(paths(dir.path()), [".gitignore", "cut", "cut-off", "first"]);
@@ -200,7 +200,7 @@ mod tests {
             fs::write(folder.join(format!("x{n}")), "").unwrap();
         }
         fs::write(root.join(".gitignore"), ".ignore\n.gitignore\n").unwrap();
-        // Each folder takes 8,001: the third has only some of its own, the fourth none.
+        // Each folder costs 8,001: only a part of the third folder's rules is used, and none of the fourth's.
         assert_eq!(paths(root), ["d/d/d/d/x4", "d/d/d/x3"]);
     }
 
@@ -266,9 +266,9 @@ mod tests {
             fs::write(folder.join("y"), "").unwrap();
             fs::write(folder.join(".gitignore"), "y\n.gitignore\n").unwrap();
         }
-        // What is said above counts further down too.
+        // The rules of the higher folders also apply in deeper folders.
         assert_eq!(paths(root), Vec::<String>::new());
-        // What is said there does not.
+        // The rules in the deepest folder are not used.
         fs::write(folder.join(".deaddropignore"), "n\n").unwrap();
         fs::write(folder.join("n"), "").unwrap();
         let last = "d/".repeat(LEVELS + 2);

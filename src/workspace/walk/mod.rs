@@ -1,7 +1,7 @@
 //! Walks the workspace: lists every file that is not ignored, with its size, sorted by path.
 //!
-//! Folders are opened relative to their parent's handle and never through a link. A second thread helps if there are
-//! many files.
+//! Folders are opened relative to their parent's handle and never through a link. If there are many files, a second
+//! thread helps.
 
 mod counting;
 pub(super) mod detailed;
@@ -31,21 +31,21 @@ pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
 pub(super) use handle::{FileType, Handle, may_be_folder};
 use ignoring::{Budget, IgnoreRules};
 
-/// The number of files from which a second thread is faster.
+/// The number of files above which a second thread makes the walk faster.
 const PARALLEL_FROM: usize = 5_000;
 
 /// A folder still to be walked.
 struct WalkJob {
     parent: Arc<Handle>,
     name: Vec<u8>,
-    /// Its escaped path with a `/` at the end.
+    /// The folder's escaped path, with a `/` at the end.
     path: String,
     rules: Option<Arc<IgnoreRules>>,
 }
 
-/// The folders still to be walked, last in first out, so that few handles are open at a time.
+/// The folders still to be walked. The last one added is taken first, so that few handles are open at a time.
 struct Queue {
-    /// The waiting jobs, and how many are being carried out.
+    /// The waiting jobs, and the number of jobs in progress.
     jobs: Mutex<(Vec<WalkJob>, usize)>,
     changed: Condvar,
 }
@@ -63,8 +63,8 @@ pub(in crate::workspace) fn detailed_walk(
     walk(workspace, Some(rules), None)
 }
 
-/// Lists every file that is not ignored. With `wanted`, lists only files whose name it accepts, and does not inspect
-/// the others. With `ignore_source`, uses its rules and collects details.
+/// Lists every file that is not ignored. With `wanted`, lists only files whose names it accepts, and does not inspect
+/// any others. With `ignore_source`, uses the rules of that source and collects details.
 pub(super) fn walk(
     workspace: &Workspace,
     ignore_source: Option<&IgnoreSource>,
@@ -86,7 +86,7 @@ pub(super) fn walk(
             queue.done();
             if !tried && mine.entries.len() > PARALLEL_FROM {
                 tried = true;
-                // If no thread can be created, this one continues alone.
+                // If no thread can be created, this thread continues alone.
                 helper = thread::Builder::new().spawn_scoped(scope, || walker.help()).ok();
             }
         }
@@ -106,7 +106,7 @@ impl Queue {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next folder. Waits while the other thread may still find some. None at the end.
+    /// The next folder. Waits as long as the other thread may still add folders. None at the end of the walk.
     fn next(&self) -> Option<WalkJob> {
         let mut queue = self.lock();
         loop {
@@ -213,7 +213,7 @@ impl Walker<'_> {
         let is_recorded = !prefix.split('/').any(|name| is_by_product(name, true));
         let mut folders = Vec::new();
         for (name, kind) in &entries {
-            // On a case-insensitive file system, `.GIT` is a repository, too; it is still listed.
+            // On a case-insensitive file system, `.GIT` is also a repository. It is listed all the same.
             if name.eq_ignore_ascii_case(b".git") {
                 walk.note(PlaceKind::Repository, exact);
             }
@@ -232,14 +232,14 @@ impl Walker<'_> {
                 }
             }
             let stat = match &walk.detailed {
-                // Without details, the type of a folder is enough.
+                // If no details are needed, the type is enough for a folder.
                 None if *kind == FileType::Directory => Ok((None, 0, FileStat::default())),
                 _ => handle.stat(name, walk.detailed.is_some()),
             };
             let (kind, size, facts) = match stat {
                 Ok(stat) => stat,
                 Err(e) => {
-                    // If permission is denied for one entry, it is for all: report the folder.
+                    // If permission is denied for one entry, it is denied for all, so report the folder.
                     match e.kind() {
                         ErrorKind::NotFound => {}
                         ErrorKind::PermissionDenied => walk.note_unreadable(exact, b""),
@@ -289,7 +289,7 @@ impl Walker<'_> {
     }
 }
 
-/// The text of an ignore file, from given texts.
+/// The text of an ignore file, taken from `texts`.
 fn given(texts: &BTreeMap<String, String>, name: &[u8]) -> std::io::Result<Vec<u8>> {
     let text = std::str::from_utf8(name).ok().and_then(|name| texts.get(name));
     text.map(|text| text.clone().into_bytes()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
@@ -307,7 +307,7 @@ mod tests {
         let root = dir.path().join("w");
         fs::create_dir(&root).unwrap();
         let workspace = Workspace::open(&root, &[], &[]).unwrap();
-        // Of a folder that was removed nothing can be listed.
+        // A folder that was removed cannot be listed.
         fs::remove_dir(&root).unwrap();
         assert_eq!(workspace.walk().unwrap().unreadable().collect::<Vec<_>>(), ["."]);
     }

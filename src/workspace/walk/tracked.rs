@@ -1,5 +1,5 @@
-//! Reads from git's index, without git, which files git tracks. If there is no index, or its format is unknown, no
-//! files are reported.
+//! Reads from git's index which files git tracks, without running git. If there is no index, or its format is unknown,
+//! no files are reported.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -13,10 +13,10 @@ use crate::workspace::{Workspace, open_regular};
 const MAX_BYTES: u64 = 64 << 20;
 /// The most repositories whose indexes are read.
 pub(in crate::workspace) const REPOSITORIES: usize = 16;
-/// Deeper files are skipped.
+/// Files at a greater depth are skipped.
 const MAX_DEPTH: usize = 200;
 
-/// The index of the repository in a folder. Its path is escaped and ends in `/`, except for the root.
+/// The index of the repository in a folder. The folder's path is escaped and ends in `/`, except for the root.
 fn index(workspace: &Workspace, prefix: &str) -> Option<Vec<u8>> {
     let folder = workspace.folder_at(&format!("{prefix}.git")).ok()?;
     let file = open_regular(&folder, OsStr::new("index")).ok()?;
@@ -25,8 +25,8 @@ fn index(workspace: &Workspace, prefix: &str) -> Option<Vec<u8>> {
     (bytes.len() as u64 <= MAX_BYTES).then_some(bytes)
 }
 
-/// Visits the files and links that the repository in a folder tracks, by their escaped paths from the workspace's
-/// root. The folder's path is escaped and ends in `/`, except for the root.
+/// Visits the files and links that the repository in a folder tracks, by their escaped paths from the workspace's root.
+/// The folder's path is escaped and ends in `/`, except for the root.
 pub(in crate::workspace) fn files(
     workspace: &Workspace,
     prefix: &str,
@@ -48,7 +48,7 @@ pub(in crate::workspace) fn files(
     found.iter().filter(|_| whole.is_some()).for_each(|path| visit(path));
 }
 
-/// Visits the paths of an index, with the type of each as in `st_mode`. None if the index may be incomplete.
+/// Visits the paths of an index, with the type of each path as in `st_mode`. None if the index may be incomplete.
 fn each(index: &[u8], mut visit: impl FnMut(&[u8], u32)) -> Option<()> {
     let number = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
     let version = number(4)?;
@@ -59,7 +59,7 @@ fn each(index: &[u8], mut visit: impl FnMut(&[u8], u32)) -> Option<()> {
     for _ in 0..number(8)? {
         // An entry consists of ten 4-byte numbers, the object ID, 2 bytes of flags, and the path.
         let (mode, flags) = (number(at + 24)?, *index.get(at + 60)?);
-        // If object IDs are longer than 20 bytes, this is not a valid mode.
+        // If the object IDs are longer than 20 bytes, this is not a valid mode.
         if !matches!(mode, 0o100_644 | 0o100_755 | 0o120_000 | 0o160_000 | 0o040_000) {
             return None;
         }
@@ -89,7 +89,7 @@ fn each(index: &[u8], mut visit: impl FnMut(&[u8], u32)) -> Option<()> {
     Some(())
 }
 
-/// Decodes a variable-length number of version 4; returns it and where it ends.
+/// Decodes a variable-length number of index version 4. Returns the number and the position after it.
 fn varint(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let mut byte = *bytes.get(at)?;
     let mut value = usize::from(byte & 0x7f);
@@ -107,7 +107,7 @@ pub(in crate::workspace) mod tests {
 
     use super::*;
 
-    /// An index of these paths, as git writes it.
+    /// An index with these paths, in git's format.
     pub(in crate::workspace) fn written(
         version: u32,
         paths: &[&str],
@@ -141,7 +141,7 @@ pub(in crate::workspace) mod tests {
         index
     }
 
-    /// The paths that an index has, where it is known to be whole.
+    /// The paths in an index. None if the index may be incomplete.
     fn paths(index: &[u8]) -> Option<Vec<String>> {
         let mut found = Vec::new();
         each(index, |path, _| found.push(String::from_utf8_lossy(path).into_owned()))?;

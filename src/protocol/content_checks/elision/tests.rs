@@ -1,4 +1,4 @@
-//! Lines that stand for others, and lines that only look so.
+//! Lines that stand for other lines, and lines that only look like that.
 
 use super::*;
 
@@ -13,14 +13,14 @@ fn finds(text: &str, name: &str, loss: Loss) -> bool {
     candidates(text).any(|(start, line)| detector.is_elision(start, line))
 }
 
-/// The least loss at which a line of code counts.
+/// The smallest loss with which a line of code counts as an elision.
 fn least(line: &str, before: &str) -> Option<Loss> {
     let text = format!("{before}\n{line}\nb\n");
     let losses = [Loss::Any, Loss::Some, Loss::Half];
     losses.into_iter().find(|loss| finds(&text, "a.js", *loss))
 }
 
-/// Lines by the least loss at which they count.
+/// Lines, by the smallest loss with which they count as elisions.
 const LINES: [(Option<Loss>, &[&str]); 4] = [
     (
         Some(Loss::Any),
@@ -204,7 +204,7 @@ fn texts_have_other_signs() {
     ] {
         assert_eq!(finds(&format!("# A\n{line}\n"), "a.md", loss), is_one, "{line}");
     }
-    // Program output is shown with gaps.
+    // Program output may be shown with gaps.
     assert!(!finds("# A\n```\n$ run\n...\n```\n", "a.md", Loss::Half));
     assert!(finds("# A\n```\n$ run\n```\n...\n", "a.md", Loss::Half));
 }
@@ -234,7 +234,7 @@ fn dots_alone_are_told_from_code() {
     }
 }
 
-/// The number of the first line that a text leaves others out with, and the line.
+/// The number of the first line that stands for omitted lines, and the line itself.
 fn one_left_out<'a>(
     new: &'a str,
     replaced: &'a [u8],
@@ -301,7 +301,7 @@ fn a_placeholder_of_a_secret_is_told_from_the_rule_about_it() {
     assert_eq!(secret_placeholder_line(b"- [withheld: ...] stands for a secret\n"), None);
     let both = "[withheld: ...] or\n[withheld: password]\n";
     assert_eq!(secret_placeholder_line(both.as_bytes()), Some(2));
-    // In the place of lines of a file it may be short for one.
+    // If it replaces lines of a file, this text may stand for a secret.
     assert!(
         one_left_out("key = [withheld: ...]\n", b"key = x\n", b"key = x\n", &path("a")).is_some()
     );

@@ -1,4 +1,4 @@
-//! Which operations messages mean.
+//! Lowers messages to operations.
 
 use super::*;
 use crate::protocol::operations::receive;

@@ -1,4 +1,4 @@
-//! The rules for events ("Event Types", "Error Response Format"), and how they are made.
+//! The rules for events ("Event Types", "Error Response Format"), and how events are made.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{paths, validate_event, validate_events_message, with, without};
 
 const TIME: &str = "2025-01-15T10:30:00Z";
 
-/// One event of each type with all of its fields, and those of them that are required.
+/// One event of each type with all its fields, and the names of the required fields.
 fn full() -> Vec<(Value, &'static [&'static str])> {
     vec![
         (

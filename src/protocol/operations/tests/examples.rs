@@ -1,5 +1,5 @@
-//! Every example of the three texts is read as what it is, and printed as it stands there. Where
-//! one leaves out what is required, just that is told, and with it added the example is right.
+//! Every example of the three texts is read as the right kind of value, and printed unchanged. If an example omits
+//! something that is required, only that is reported, and the example is valid once it is added.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,12 +13,12 @@ use super::{
     validate_operation, validate_operations_message,
 };
 
-/// What validating comes to: the value printed again.
+/// The result of validating: the value printed again.
 fn printed<T: Serialize>(read: Result<T, SchemaFaults>) -> Result<Value, SchemaFaults> {
     read.map(|read| serde_json::to_value(read).unwrap())
 }
 
-/// Both ways to read a value must come to the same.
+/// Reads a value in both ways, which must have the same result.
 fn read(kind: &str, value: &Value) -> Result<Value, SchemaFaults> {
     let text = serde_json::to_string_pretty(value).unwrap();
     let (validated, parsed) = match kind {
@@ -37,7 +37,7 @@ fn read(kind: &str, value: &Value) -> Result<Value, SchemaFaults> {
     validated
 }
 
-/// Puts right what is wrong at a path such as `$.events[0].timestamp`.
+/// Corrects the fault at a path such as `$.events[0].timestamp`.
 fn complete(value: &mut Value, path: &str) {
     let pointer = path.trim_start_matches('$').replace(['.', '['], "/").replace(']', "");
     let (outer, key) = pointer.rsplit_once('/').unwrap();

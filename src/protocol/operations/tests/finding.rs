@@ -1,4 +1,4 @@
-//! Finding the message in a reply, and leaving alone what is none.
+//! Finds the message in a reply, and ignores everything that is not a message.
 
 use super::super::{Received, RefusedMessage, ends_early, find};
 
@@ -24,10 +24,10 @@ fn a_message_is_found_bare_or_fenced_with_anything_around_it() {
         (format!("````text\n{MESSAGE}\n````\n"), 2),
         (format!("Sure!\n\n```json\n{MESSAGE}\n```\n\nThat lists {{them}}.\n"), 4),
         (format!("Sure!\n\n{MESSAGE}\n\nThat lists them."), 3),
-        // As some chats copy a block.
+        // The form in which some chats copy a block.
         (format!("json\nCopy code\n{MESSAGE}\nDone."), 3),
         (format!("\u{feff}```json\n{MESSAGE}\n```"), 2),
-        // Another fence first.
+        // Another fence comes first.
         (format!("```bash\nls {{a,b}}\n```\n```json\n{MESSAGE}\n```"), 5),
         (format!("```python\n{{\"operations\": 1}}\n```\nand\n```json\n{MESSAGE}\n```"), 6),
         (format!("```json\n{{\"name\": \"x\"}}\n```\n```json\n{MESSAGE}\n```"), 5),
@@ -35,10 +35,10 @@ fn a_message_is_found_bare_or_fenced_with_anything_around_it() {
         (format!("{{ not JSON\n```json\n{MESSAGE}\n```"), 3),
         (format!("{{\n{MESSAGE}"), 2),
         (format!("{{\"a\":\n```json\n{MESSAGE}\n```"), 3),
-        // A fence is closed by one that is as long, of the same kind, and bare.
+        // A fence is closed by a fence of the same kind that is at least as long and has no text after it.
         (format!("````sh\n```\n{{}}\n````\n{MESSAGE}"), 5),
         (format!("```sh\n~~~\n```json\n```\n{MESSAGE}"), 5),
-        // Fences that are not quite: never closed, closed on the last line, all in one line.
+        // Unusual fences: never closed, closed on the last line, or all on one line.
         (format!("```json\n{MESSAGE}"), 2),
         (format!("```json\n{MESSAGE}```"), 2),
         (format!("```json {MESSAGE}\n```"), 1),
@@ -46,7 +46,7 @@ fn a_message_is_found_bare_or_fenced_with_anything_around_it() {
         (format!("  ``{MESSAGE}``"), 1),
         (format!("```ls```\n{MESSAGE}"), 2),
         (format!("```{}```", MESSAGE.replace('\n', "")), 1),
-        // In a list.
+        // A fence in a list.
         (format!("1. So:\n\n   ```json\n   {}\n   ```", MESSAGE.replace('\n', "\n   ")), 4),
     ] {
         let crlf = found(&reply.replace('\n', "\r\n"));
@@ -96,7 +96,7 @@ fn what_holds_no_message_is_none() {
         "{\"type\": \"shell\", \"command\": \"ls\"}",
         "{\"operations\": [",
         "[RUN_COMMAND]\nls\n[/RUN_COMMAND]",
-        // Shown as part of a document, or of a program.
+        // Messages that are shown as part of a document or a program.
         "````markdown\n```json\n{\"protocolVersion\": \"1.0\", \"operations\": []}\n```\n````",
         "````sh\n```\n{\"protocolVersion\": \"1.0\", \"operations\": []}\n````",
         "```ts\n{\"protocolVersion\": \"1.0\", \"operations\": []}\n```",
@@ -113,7 +113,7 @@ fn a_message_of_another_version_or_of_none_is_found_and_refused() {
     assert!(other.faults.to_string().starts_with("$.protocolVersion: \"2.0\" is not \"1.0\""));
     let none = refused("{\"operations\": [{\"type\": \"add\"}, {\"type\": \"shell\"}]}");
     assert!(none.faults.to_string().starts_with("$.protocolVersion: it is missing"));
-    // Without a version, operations of unknown types are somebody else's.
+    // Without a version, operations of unknown types belong to something else.
     let strange = "{\"operations\": [{\"type\": \"bash\", \"command\": \"ls\"}]}";
     assert_eq!(find(strange), None);
     assert_eq!(found(&format!("{strange}\n{MESSAGE}")).line, 2);
@@ -151,7 +151,7 @@ fn what_is_meant_as_a_message_and_is_no_json_is_refused_with_its_place() {
     ] {
         for (end, fence) in [("", ""), ("\n", ""), ("\n```\n", "```json\n"), ("\nand } so\n\n", "")]
         {
-            // Words behind a bracket are no JSON, whatever was meant.
+            // Text after a bracket is not JSON, whatever was intended.
             if end.contains("and") && !told.contains("inside") {
                 continue;
             }
@@ -167,7 +167,7 @@ fn what_is_meant_as_a_message_and_is_no_json_is_refused_with_its_place() {
             assert!(text.starts_with(&format!("$: {line}")), "{reply}: {text}");
         }
     }
-    // One that is right counts more than an example with something left out.
+    // A valid message takes precedence over an example in which something is omitted.
     let both = format!("{{\"protocolVersion\": \"1.0\", \"operations\": [...]}}\n{MESSAGE}");
     assert_eq!(found(&both).line, 2);
 }

@@ -1,5 +1,4 @@
-//! JSON that means harm: deep, long, doubled or broken. None of it panics, overflows or takes more
-//! than linear time.
+//! Hostile JSON: deep, long, duplicated or broken. No input causes a panic, an overflow or more than linear time.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +27,7 @@ fn depth_is_an_error_and_no_overflow() {
                 assert!(parse_approval(&deep).is_err());
                 assert_eq!(find(&deep), None);
             }
-            // Deep in one operation: that one is malformed, and the other is not.
+            // Deep nesting in one operation makes only this operation malformed.
             let text = message(&format!(
                 "{{\"type\": \"shell\", \"command\": \"ls\", \"x\": {closed}}}, {{\"type\": \"deleteFile\", \"path\": \"a\"}}"
             ));
@@ -38,7 +37,7 @@ fn depth_is_an_error_and_no_overflow() {
             assert!(malformed.to_string().contains("nested deeper than 127 levels"));
             assert!(received.entries[1].operation.is_ok());
             assert_eq!(find(&text), Some(Ok(received)));
-            // Deep beside the operations, where nothing is looked at.
+            // Deep nesting outside the operations is not read.
             let beside = message("").replacen('{', &format!("{{\"x\": {closed}, "), 1);
             assert!(receive(&beside).is_ok());
         }
@@ -58,7 +57,7 @@ fn of_keys_that_stand_twice_the_last_counts() {
 
 #[test]
 fn json_hidden_in_a_text_is_a_text() {
-    // `serde_json` alone would read what the text holds, and so another message than is seen.
+    // `serde_json` alone would read the JSON in the text, and thus another message than the visible one.
     let inner = r#"{\"type\": \"shell\", \"command\": \"ls\"}"#;
     let hidden = format!("{{\"$serde_json::private::RawValue\": \"{inner}\"}}");
     let faults = parse_operation(&hidden).unwrap_err();
@@ -144,7 +143,7 @@ fn searching_takes_linear_time() {
         let text = piece.repeat(lines);
         let start = Instant::now();
         let _ = find(&text);
-        // Quadratic would be minutes.
+        // Quadratic time would take minutes.
         assert!(start.elapsed() < Duration::from_secs(5), "{piece:?}: {:?}", start.elapsed());
     }
 }

@@ -1,4 +1,4 @@
-//! The rules for operations ("Operation Types", "Validation Rules"), each at its bounds.
+//! The rules for operations ("Operation Types", "Validation Rules"), each tested at its limits.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::protocol::{Existing, Kind, Operation, Step, StepContent};
 
-/// One operation of each type, with all of its fields.
+/// One operation of each type, with all its fields.
 fn full() -> [Value; 6] {
     [
         json!({"type": "message", "id": "m", "content": "Hello"}),
@@ -27,7 +27,7 @@ fn full() -> [Value; 6] {
     ]
 }
 
-/// The step that an operation is.
+/// The step for an operation.
 fn step(operation: &Value) -> Step {
     let message = json!({"protocolVersion": "1.0", "operations": [operation]});
     steps(Ok(receive(&message.to_string()).unwrap()), false).remove(0)
@@ -136,7 +136,7 @@ fn commands_and_messages_have_a_length_in_utf_16_units() {
     }
     let told = told(&with(&full()[5], "command", json!("x".repeat(4100))));
     assert!(told.starts_with("$.command: it is 4 characters too long. "), "{told}");
-    // Nothing says that a command or a message must not be empty.
+    // No rule says that a command or a message must not be empty.
     assert!(validate_operation(&with(&full()[5], "command", json!(""))).is_ok());
 }
 
@@ -147,7 +147,7 @@ fn created_files_have_at_most_10_mib() {
     assert!(validate_operation(&plain).is_ok());
     let one_more = told(&with(&plain, "content", json!("x".repeat(CONTENT_LIMIT + 1))));
     assert!(one_more.starts_with("$.content: the file would have 10485761 bytes"), "{one_more}");
-    // In base64 it is the file that counts, not the text.
+    // For base64, the limit applies to the decoded file, not to the text.
     let base64 = with(&plain, "encoding", json!("base64"));
     let of = |n: usize| json!(Encoding::Base64.encode(&vec![0; n]).unwrap());
     assert!(validate_operation(&with(&base64, "content", of(CONTENT_LIMIT))).is_ok());

@@ -1,5 +1,5 @@
-//! The dialect against its specification: every example of the three texts, every rule, the
-//! schemas, and what is hostile.
+//! Tests the dialect against its specification: every example of the three texts, every rule, the schemas, and hostile
+//! input.
 
 mod events;
 mod examples;
@@ -44,14 +44,14 @@ fn paths(faults: &SchemaFaults) -> Vec<&str> {
     faults.iter().map(|fault| &*fault.path).collect()
 }
 
-/// `value` with one of its fields set.
+/// Returns `value` with one of its fields set.
 fn with(value: &Value, key: &str, to: Value) -> Value {
     let mut value = value.clone();
     value[key] = to;
     value
 }
 
-/// `value` without one of its fields.
+/// Returns `value` without one of its fields.
 fn without(value: &Value, key: &str) -> Value {
     let mut value = value.clone();
     value.as_object_mut().unwrap().remove(key).unwrap();

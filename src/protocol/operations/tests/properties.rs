@@ -1,5 +1,5 @@
-//! Properties that hold for any text: reading never panics, what is valid survives being printed
-//! and read again, and all ways to read agree.
+//! Properties of any text: reading never panics, valid values stay the same when they are printed and read again, and
+//! all ways to read have the same result.
 
 use proptest::option::of;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use super::super::{
 };
 use super::{parse_event, parse_operation, validate_operation, validate_operations_message};
 
-/// What replies in this dialect are made of, in any disorder.
+/// Pieces of which replies in this dialect consist, in any order.
 pub(super) fn pieces() -> impl Strategy<Value = String> {
     const PIECES: &[&str] = &[
         "{\"protocolVersion\": \"1.0\", \"operations\": [",
@@ -67,7 +67,7 @@ fn content() -> impl Strategy<Value = (String, Option<Encoding>)> {
     ]
 }
 
-/// An object of the fields that are there.
+/// An object with those fields that have a value.
 fn object<const N: usize>(kind: &str, fields: [(&str, Option<Value>); N]) -> Value {
     let there = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
     Value::Object(there.chain([("type".to_owned(), kind.into())]).collect())

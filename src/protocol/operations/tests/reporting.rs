@@ -1,5 +1,5 @@
-//! Outcomes as events: each example of the three texts is made again from the outcome that it
-//! stands for, and whatever an outcome is, its events are valid.
+//! Outcomes as events: each example event of the three texts is made again from an outcome, and the events of any
+//! outcome are valid.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn failed(kind: Kind, about: &str, sort: FailureKind, reason: &str) -> Outcome {
     outcome(kind, Some("x-1"), about, Failure::new(sort, reason).into())
 }
 
-/// The one event of an outcome, as JSON without its time.
+/// The only event of an outcome, as JSON without its time.
 fn told(outcome: &Outcome) -> Value {
     let events = events_of(outcome, &now());
     assert_eq!(events.len(), 1);
@@ -49,7 +49,7 @@ fn ran(ending: Ending, stdout: &str, stderr: &str, ms: u64) -> Detail {
     Detail::Ran(Execution { command: "as run".into(), ending, output, duration })
 }
 
-/// What an example stands for, as the event that is told of it.
+/// Makes the event of an example again, from the outcome that it reports.
 fn again(example: &Map<String, Value>) -> Event {
     let text = |key: &str| example.get(key).and_then(Value::as_str).unwrap_or_default();
     let number = |key: &str| example.get(key).and_then(Value::as_u64);
@@ -138,18 +138,18 @@ fn every_example_of_an_event_is_told_as_it_stands() {
             };
             for event in events {
                 let Value::Object(mut event) = event else { panic!("{event}") };
-                // Some of the text's own abbreviations: no type, and no more than a success.
+                // Some of the text's own abbreviations omit the type and report only a success.
                 if !event.contains_key("type") {
                     continue;
                 }
-                // Slips: nulls, and details of nothing.
+                // Slips in the text: null values, and empty details.
                 event.retain(|key, value| {
                     let empty = key == "details" && *value == json!({});
                     !(value.is_null() || empty)
                 });
                 let told = serde_json::to_value(again(&event)).unwrap();
                 let told = told.as_object().unwrap();
-                // What an example abbreviates is there; all that it shows is the same, in its place.
+                // The event also contains the abbreviated fields. All that the example shows is the same.
                 let abbreviated = [
                     "timestamp",
                     "bytesWritten",
@@ -286,7 +286,7 @@ fn a_warning_is_part_of_the_event_of_its_operation() {
         outcome.detail = detail;
         assert_eq!(told(&outcome)[field], expected);
     }
-    // A message event has no field for it, and what is about the reply belongs to no operation.
+    // A message event has no field for a warning, and a warning about the reply belongs to no operation.
     outcome.kind = Kind::Message;
     outcome.detail = Detail::Shown { text: "x".into() };
     outcome.warnings = warnings(&[WarningKind::OtherDialect, WarningKind::EndNotLast]);
@@ -342,7 +342,7 @@ fn the_machine_and_refused_messages_make_a_run_an_error() {
         assert_eq!(status_of(&[of(Kind::Run, kind)]), Status::Completed);
     }
     assert_eq!(status_of(&[of(Kind::Run, FailureKind::System)]), Status::Error);
-    // An operation of no known type is skipped; a message is refused.
+    // An operation of an unknown type is skipped, but a whole message is refused.
     let mut refused = of(Kind::Reply, FailureKind::Invalid);
     assert_eq!(status_of(std::slice::from_ref(&refused)), Status::Completed);
     refused.asked = None;

@@ -1,4 +1,4 @@
-//! The schemas: as the specification prints it, and agreed with by validation.
+//! The schemas are those of the specification, and agree with validation.
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use proptest::prelude::*;
@@ -33,13 +33,13 @@ impl Validator {
 
 #[test]
 fn the_schema_of_operations_is_the_one_of_the_specification() {
-    // The digest of the block under "JSON Schema" there, its keys sorted and its blanks left out.
+    // The digest of the block under "JSON Schema" in the specification, with sorted keys and no white space.
     let value: Value = serde_json::from_str(OPERATIONS_SCHEMA).unwrap();
     let digest = Digest::of(sorted(&value).as_bytes());
     assert_eq!(digest.as_str(), "0a92d54343dae073b7c08de2cab01a7c");
 }
 
-/// A value as compact text, its keys sorted whatever features `serde_json` has.
+/// A value as compact text, with sorted keys regardless of the features of `serde_json`.
 fn sorted(value: &Value) -> String {
     match value {
         Value::Object(map) => {
@@ -77,7 +77,7 @@ fn every_field_has_a_correct_form() {
     }
 }
 
-/// A message in which one place, found by walking along `way`, is `other` or gone.
+/// A message in which one value, found by following `way`, is replaced by `other` or removed.
 fn spoiled(mut message: Value, way: &[usize], other: Option<Value>) -> Value {
     let mut pointer = String::new();
     for step in way {
@@ -120,7 +120,7 @@ fn other() -> impl Strategy<Value = Option<Value>> {
     ])
 }
 
-/// The events of the examples that are whole.
+/// The events of the examples that are complete.
 fn events_message() -> Value {
     let text = include_str!("../examples/reference.json");
     let examples: Vec<Value> = serde_json::from_str(text).unwrap();
@@ -161,7 +161,7 @@ fn what_the_schema_of_events_refuses_is_refused() {
         let (way, other) = strategy.new_tree(&mut runner).unwrap().current();
         let value = spoiled(events_message(), &way, other);
         let taken = validator.takes(&value);
-        // For events the schema says all that validation knows, but for what is base64 and a day.
+        // For events, the schema covers all rules except valid base64 and existing days.
         assert_eq!(validate_events_message(&value).is_ok(), taken, "{value}");
         seen[usize::from(taken)] += 1;
     }

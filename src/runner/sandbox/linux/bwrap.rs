@@ -1,5 +1,5 @@
-//! The sandbox made by `bwrap`, for machines where only `bwrap` may make namespaces. It builds the same root. This program,
-//! started again inside, adds the other restrictions.
+//! The sandbox made by `bwrap`, for machines on which only `bwrap` may make namespaces. `bwrap` builds the same root.
+//! This program, started again inside, adds the other restrictions.
 
 #![allow(unsafe_code)]
 
@@ -29,11 +29,11 @@ use super::{
     probe, walls,
 };
 
-/// The system's bwrap. One in the PATH could be anybody's.
+/// The system's bwrap. A bwrap found through PATH could be anybody's program.
 const PROGRAM: &str = "/usr/bin/bwrap";
-/// What the inner helper sends before it is replaced by the command.
+/// What the inner helper sends just before the command replaces it.
 const STARTED: &str = "+";
-/// The most words before the rest is left out. bwrap accepts 9,000, and some follow those of protected files.
+/// After this many words, mounts of protected files are left out. bwrap accepts 9,000 words, and others still follow.
 const MAX_WORDS: usize = 8_700;
 
 /// Runs bwrap, which makes the namespaces and the root. Inside it, this program adds the other restrictions.
@@ -41,15 +41,15 @@ pub(super) fn run(helper: &SandboxHelper) -> StepResult<()> {
     let request = &helper.request;
     Path::new(PROGRAM).metadata().map_err(|e| format!("{PROGRAM}: {e}"))?;
     close_to_others();
-    // bwrap creates missing mount points, and follows links while it still sees everything.
+    // bwrap would create missing mount points itself, but it follows links while it still sees the whole machine.
     places::prepare(request).map_err(cannot("prepare HOME and /tmp"))?;
     let (mut heard, channel) = UnixStream::pair().map_err(cannot("make a socket"))?;
     let channel = OwnedFd::from(channel);
     inherit(&channel).map_err(cannot("use a socket"))?;
-    // By handle, since another program may be at the path by now.
+    // Use a handle, because another program may be at the path by now.
     let own = open("/proc/self/exe", OFlags::PATH, Mode::empty())
         .map_err(cannot("find deaddrop's program"))?;
-    // bwrap ends before the init of its namespace, which this process must adopt and end.
+    // bwrap ends before the init of its namespace. This process must adopt that init and end it.
     adopt();
     let first = helper.fork(fork_first, || {
         helper.enter_group()?;
@@ -62,12 +62,12 @@ pub(super) fn run(helper: &SandboxHelper) -> StepResult<()> {
     drop(channel);
     let inner =
         SandboxRequest { parent: 0, backend: Backend::Inside, user: None, ..request.clone() };
-    // If bwrap has already ended, it sends no answer.
+    // If bwrap has already ended, the request cannot be sent, and no answer arrives.
     let _ = inner.send(&heard);
     close_output();
     let status = wait_for(first);
     end_children();
-    // All senders are dead.
+    // All processes that could send anything are dead.
     let mut said = Vec::new();
     let _ = heard.set_nonblocking(true);
     let _ = heard.read_to_end(&mut said);
@@ -91,7 +91,7 @@ pub(super) fn run(helper: &SandboxHelper) -> StepResult<()> {
 
 /// Inside bwrap: adds the other restrictions, then becomes the command.
 pub(in super::super) fn inside(channel: c_int) -> ! {
-    // SAFETY: the process that started this one left it open for this purpose, and nothing else here uses it.
+    // SAFETY: the process that started this one left the descriptor open for this purpose. Nothing else here uses it.
     let channel = unsafe { UnixStream::from_raw_fd(channel) };
     let _ = rustix::io::fcntl_setfd(&channel, rustix::io::FdFlags::CLOEXEC);
     // No other descriptor from bwrap reaches the command.
@@ -126,8 +126,8 @@ fn inherit(file: &OwnedFd) -> io::Result<()> {
     Ok(rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty())?)
 }
 
-/// The command that starts bwrap with the root of this request, and in it this program (`own`), which reports on `channel`.
-/// bwrap reads the files, which must stay open until it has started.
+/// The command that starts bwrap with the root of this request and, inside it, this program (`own`), which reports on
+/// `channel`. bwrap reads the returned files, so they must stay open until it has started.
 fn command(
     request: &SandboxRequest,
     channel: &OwnedFd,
@@ -140,11 +140,11 @@ fn command(
     if !request.network {
         options.add(["--unshare-net"]);
     }
-    // bwrap binds the place outside, so a bind over a cover would show what the cover hides.
+    // bwrap binds places as they are outside, so a bind over a cover would show what the cover hides.
     let (covers, others): (Vec<_>, Vec<_>) =
         request.mounts.iter().partition(|mount| mount.kind == MountKind::Cover);
     for mount in others.into_iter().chain(covers) {
-        // Protected files that are left out are still compared after each command.
+        // Protected files that are left out here are still compared after each command.
         if options.words > MAX_WORDS && matches!(mount.kind, MountKind::Keep | MountKind::Pin) {
             continue;
         }
@@ -152,7 +152,7 @@ fn command(
     }
     options.add(["--proc", "/proc", "--dev", "/dev"]);
     let in_proc = |name: &str| Path::new("/proc").join(name);
-    // They are writable in bwrap's own /proc.
+    // These parts are writable in the /proc that bwrap mounts.
     for path in KERNEL_SETTINGS.map(in_proc) {
         options.add([Path::new("--ro-bind-try"), &path, &path]);
     }
@@ -160,7 +160,7 @@ fn command(
         if path.is_dir() {
             options.cover_folder(&path);
         } else if path.exists() {
-            // The mount allows no devices, so it cannot even be opened.
+            // The mount does not allow devices, so this file cannot even be opened.
             options.add([Path::new("--ro-bind"), Path::new("/dev/null"), &path]);
         }
     }
@@ -169,7 +169,7 @@ fn command(
     let list = options.file().map_err(cannot("write bwrap's options"))?;
     let mut bwrap = Command::new(PROGRAM);
     bwrap.env_clear();
-    // Everybody can read a process's arguments.
+    // Pass the options in a file, because everybody can read a process's arguments.
     bwrap.arg("--args").arg(list.as_raw_fd().to_string());
     bwrap
         .arg("--")
@@ -213,13 +213,13 @@ impl Options {
         let Mount { at, kind } = mount;
         let mut add = |how: &str, from: &Path| self.add([Path::new(how), from, at]);
         match kind {
-            // Older versions have no overlays, so caches are read-only, which most tools accept.
+            // Older versions of bwrap have no overlays, so caches are read-only. Most tools accept that.
             MountKind::Read(from) | MountKind::Overlay(from) | MountKind::Write(from) => {
                 let writable = matches!(kind, MountKind::Write(_));
                 let Some(found) = from.open(writable)?.map(OwnedFd::from) else { return Ok(()) };
                 inherit(&found)?;
                 let how = if writable { "--bind-fd" } else { "--ro-bind-fd" };
-                // bwrap compares what it mounted with this descriptor, and closes it.
+                // bwrap compares the mounted file with this descriptor, and then closes the descriptor.
                 add(how, Path::new(&found.as_raw_fd().to_string()));
                 files.push(found);
             }
@@ -227,7 +227,7 @@ impl Options {
             MountKind::Show if is_file(at) => add("--ro-bind", at),
             MountKind::Cover | MountKind::Show if at.is_dir() => self.cover_folder(at),
             MountKind::Cover | MountKind::Show if at.exists() => {
-                // Each is read to its end and closed.
+                // bwrap reads each such descriptor to its end and closes it.
                 let nothing = open("/dev/null", OFlags::RDONLY, Mode::empty())?;
                 add("--ro-bind-data", Path::new(&nothing.as_raw_fd().to_string()));
                 files.push(nothing);

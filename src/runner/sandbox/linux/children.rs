@@ -6,11 +6,11 @@ use std::process;
 
 use libc::pid_t;
 
-/// The children of this process, or only of its main thread, which adopts orphans, if the system distinguishes them. None if
-/// they are not known.
+/// The children of this process, or, if the system distinguishes them, only those of its main thread, which adopts
+/// orphans. None if the children are not known.
 pub(super) fn of_this_process() -> Option<Vec<pid_t>> {
     let me = process::id();
-    // The /proc of another namespace has other numbers.
+    // If /proc belongs to another namespace, its process IDs are different.
     if fs::read_link("/proc/self").ok()? != Path::new(&me.to_string()) {
         return None;
     }

@@ -1,7 +1,7 @@
-//! Blocks with seccomp the system calls that could break the sandbox and that no build or test needs.
+//! Uses seccomp to block the system calls that could break the sandbox and that no build or test needs.
 //!
-//! Filters contain rules that block; everything else is allowed. Calls that programs probe for fail as on a kernel without
-//! them.
+//! The filters contain rules that block calls; all other calls are allowed. Calls that programs probe for fail as they
+//! would on a kernel without them.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ const TARGET: TargetArch = if cfg!(target_arch = "aarch64") {
     TargetArch::x86_64
 };
 
-/// Whether filters can be made for this machine.
+/// Whether filters are supported on this machine's architecture.
 pub(super) const AVAILABLE: bool =
     cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
 
-/// Calls that are blocked whatever their arguments.
+/// Calls that are blocked regardless of their arguments.
 const REFUSED: &[i64] = &[
-    // The mount family: the view is as it was made.
+    // The mount family: the command must not change its view.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -39,23 +39,23 @@ const REFUSED: &[i64] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
-    // open_tree_attr, newer than the table of numbers.
+    // open_tree_attr, which is newer than the table of numbers.
     467,
     libc::SYS_setns,
-    // Large and often broken parts of the kernel.
+    // Large parts of the kernel that often have vulnerabilities.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_bpf,
     libc::SYS_userfaultfd,
     libc::SYS_perf_event_open,
-    // Keys of the user, which no namespace holds apart.
+    // Keys of the user, which no namespace separates.
     libc::SYS_add_key,
     libc::SYS_keyctl,
     libc::SYS_request_key,
-    // Files by number instead of by name.
+    // Opening files by handle instead of by name.
     libc::SYS_open_by_handle_at,
-    // The machine itself, and what its kernel said.
+    // The machine itself, and the kernel's messages.
     libc::SYS_syslog,
     libc::SYS_acct,
     libc::SYS_quotactl,
@@ -78,7 +78,7 @@ const REFUSED: &[i64] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_kexec_file_load,
 ];
-/// Ways into other processes: a pid namespace leaves only the command's own.
+/// Access to other processes. A pid namespace contains only the command's own processes, so there they are allowed.
 const OTHER_PROCESSES: &[i64] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -87,7 +87,7 @@ const OTHER_PROCESSES: &[i64] = &[
     libc::SYS_kcmp,
     libc::SYS_process_madvise,
     libc::SYS_migrate_pages,
-    // Queues and shared memory, which no namespace holds apart there either.
+    // Queues and shared memory, which no namespace separates in the partial tier.
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmctl,
@@ -102,9 +102,9 @@ const OTHER_PROCESSES: &[i64] = &[
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
 ];
-/// The argument that says what an id refers to, and its value for a process.
+/// The argument that selects the type of an ID, and its value for a process.
 type OfKind = Option<(u8, u64)>;
-/// Calls that change a process, with the argument that is its id. A command may only use 0, itself.
+/// Calls that change a process, with the index of the argument that is its ID. A command may only use 0, itself.
 const OF_A_PROCESS: &[(i64, u8, OfKind)] = &[
     (libc::SYS_prlimit64, 0, None),
     (libc::SYS_sched_setscheduler, 0, None),
@@ -115,12 +115,12 @@ const OF_A_PROCESS: &[(i64, u8, OfKind)] = &[
     (libc::SYS_setpriority, 1, Some((0, 0))),
     (libc::SYS_ioprio_set, 1, Some((0, 1))),
 ];
-/// Calls that set the mode of a file, with the argument that is the mode and, if the mode only counts for new files, the
-/// argument of the flags.
+/// Calls that set the mode of a file, with the index of the mode argument and, if the mode applies only to new files,
+/// the index of the flags argument.
 const WITH_MODE: &[(i64, u8, Option<u8>)] = &[
     (libc::SYS_fchmod, 1, None),
     (libc::SYS_fchmodat, 2, None),
-    // fchmodat2, newer than the table of numbers.
+    // fchmodat2, which is newer than the table of numbers.
     (452, 2, None),
     (libc::SYS_mkdirat, 2, None),
     (libc::SYS_mknodat, 2, None),
@@ -138,9 +138,9 @@ const WITH_MODE: &[(i64, u8, Option<u8>)] = &[
 ];
 /// Set-user-ID and set-group-ID: outside the sandbox, other users would run such a file with the person's rights.
 const SET_IDS: [u64; 2] = [0o4000, 0o2000];
-/// The flags of an open that creates a file.
+/// The flags of an open call that creates a file.
 const CREATING: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
-/// All flags of `clone` and `unshare` that make a namespace.
+/// All flags of `clone` and `unshare` that create a namespace.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -150,7 +150,7 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWPID,
     libc::CLONE_NEWNET,
 ];
-/// Only for `unshare`: in `clone` this bit is part of a signal number.
+/// Only for `unshare`, because in `clone` this bit is part of the signal number.
 const NEW_TIME: i32 = 0x80;
 /// The ioctls that insert text into a terminal as if somebody had typed it.
 const TYPING: [u64; 2] = [0x5412, 0x541C];
@@ -161,7 +161,7 @@ pub(super) fn apply(backend: Backend, network: bool) -> StepResult<()> {
     let families = families(backend, network);
     for (rules, errno) in [
         (refused(backend).map_err(cannot("make a filter of system calls"))?, libc::EPERM),
-        // Filters cannot check their arguments, which are in memory. Programs fall back to `clone` and `openat`.
+        // Filters cannot check these arguments, which are in memory. Programs fall back to `clone` and `openat`.
         (
             BTreeMap::from([(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())]),
             libc::ENOSYS,
@@ -210,7 +210,7 @@ fn refused(backend: Backend) -> FilterResult<FilterRules> {
     Ok(rules)
 }
 
-/// Rules that block a mode with one of these bits. With `flags`, only in calls that create a file.
+/// Rules that block a mode with one of these bits. With `flags`, only calls that create a file are blocked.
 fn set_ids(mode: u8, flags: Option<u8>) -> FilterResult<Vec<SeccompRule>> {
     let mut rules = Vec::new();
     for bit in SET_IDS {
@@ -227,11 +227,11 @@ fn set_ids(mode: u8, flags: Option<u8>) -> FilterResult<Vec<SeccompRule>> {
     Ok(rules)
 }
 
-/// Rules that block other socket families than the allowed ones. VSOCK, for example, reaches the host of a virtual machine.
+/// Rules that block all socket families but the allowed ones. VSOCK, for example, reaches a virtual machine's host.
 fn families(backend: Backend, network: bool) -> FilterResult<FilterRules> {
     let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
     let allowed: Vec<i32> = match (backend, network) {
-        // No namespace separates host and command.
+        // In this tier, no namespace separates the host and the command.
         (Backend::Partial, false) => Vec::new(),
         (Backend::Partial, true) => internet.to_vec(),
         _ => internet.into_iter().chain([libc::AF_UNIX]).collect(),
@@ -239,12 +239,12 @@ fn families(backend: Backend, network: bool) -> FilterResult<FilterRules> {
     let others = |allowed: &[i32]| -> FilterResult<Vec<SeccompRule>> {
         let family = |family: &i32| (0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs()));
         let conditions: Vec<_> = allowed.iter().map(family).collect();
-        // A call with an empty list of rules is blocked whatever its arguments.
+        // A call with an empty list of rules is blocked regardless of its arguments.
         if conditions.is_empty() { Ok(Vec::new()) } else { Ok(vec![rule(&conditions)?]) }
     };
     Ok(BTreeMap::from([
         (libc::SYS_socket, others(&allowed)?),
-        // A pair of sockets reaches no other process.
+        // A pair of sockets does not reach any other process.
         (libc::SYS_socketpair, others(&[libc::AF_UNIX])?),
     ]))
 }
@@ -257,7 +257,7 @@ fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> FilterResult<SeccompRule> {
     SeccompRule::new(conditions.collect::<FilterResult<_>>()?)
 }
 
-/// Blocks the x32 calls, which are the same calls under other numbers, as unknown.
+/// Blocks the x32 calls, which are the same calls under other numbers, as if the kernel did not have them.
 fn other_numbers() -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;

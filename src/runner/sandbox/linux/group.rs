@@ -1,22 +1,22 @@
-//! A control group that limits processes for root, whom rlimits do not restrict, if the pid namespace has no limit of its
-//! own.
+//! A control group that limits the number of processes for root if the pid namespace has no limit of its own. Resource
+//! limits (rlimits) do not restrict root.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The possible places of the pids controller: version 2, then version 1.
+/// The possible locations of the pids controller: version 2, then version 1.
 const ROOTS: [(&str, &str); 2] =
     [("/sys/fs/cgroup", "cgroup.subtree_control"), ("/sys/fs/cgroup/pids", "cgroup.procs")];
-/// The prefix of the names of our groups. The probe looks for it.
+/// The prefix of the names of deaddrop's groups. The probe looks for it.
 pub(super) const PREFIX: &str = "deaddrop-";
 
 /// A control group for this process.
 pub(super) struct Group(PathBuf);
 
 impl Group {
-    /// Creates a group for at most `most` processes; None if that is not possible. Removes groups of helpers that were
-    /// killed.
+    /// Creates a group for at most `most` processes. None if that is not possible. Removes the groups of helpers that
+    /// were killed.
     pub(super) fn new(most: u64) -> Option<Self> {
         let (root, _) = ROOTS.iter().find(|(root, file)| {
             let file = Path::new(root).join(file);
@@ -36,7 +36,7 @@ impl Group {
         bounded.is_ok().then_some(group)
     }
 
-    /// Moves this process, and what it starts, into the group.
+    /// Moves this process, and everything that it will start, into the group.
     pub(super) fn enter(&self) -> io::Result<()> {
         fs::write(self.0.join("cgroup.procs"), "0")
     }

@@ -7,14 +7,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::super::request::CommandLimits;
 use super::{StepResult, cannot};
 
-/// Limits this process and what it starts.
+/// Limits this process and everything that it starts.
 pub(super) fn set(limits: CommandLimits) -> StepResult<()> {
     let CommandLimits { processes, file, memory } = limits;
-    // This does not restrict root; the pid namespace or a control group does.
+    // This limit does not restrict root; the pid namespace or a control group does.
     limit(Resource::Nproc, processes).map_err(cannot("limit processes"))?;
     limit(Resource::Fsize, file).map_err(cannot("limit the size of files"))?;
     limit(Resource::As, memory).map_err(cannot("limit memory"))?;
-    // A core dump would be an unwanted copy of memory.
+    // A core dump would be an unwanted copy of the process's memory.
     set_to(Resource::Core, 0).map_err(cannot("forbid core dumps"))
 }
 
@@ -29,7 +29,7 @@ fn set_to(which: Resource, most: u64) -> io::Result<()> {
     Ok(setrlimit(which, Rlimit { current: Some(current), maximum: Some(most) })?)
 }
 
-/// Whether `/proc/sys/kernel/pid_max` belongs to the pid namespace. Before Linux 6.14 it is global.
+/// Whether the pid namespace has its own `/proc/sys/kernel/pid_max`. Before Linux 6.14 the value is global.
 pub(super) fn pid_max_is_ours() -> bool {
     let system = rustix::system::uname();
     system.release().to_str().is_ok_and(|release| at_least(release, (6, 14)))

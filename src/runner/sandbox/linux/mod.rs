@@ -1,12 +1,12 @@
-//! The helper on Linux. With a pid namespace there are three processes: the helper, which deaddrop waits for; the
-//! namespace's init, whose end ends everything in it; and the shell. Otherwise the helper adopts every process that loses
-//! its parent, and ends them one by one.
+//! The helper on Linux. With a pid namespace there are three processes: the helper, for which deaddrop waits; the
+//! namespace's init, whose end also ends all other processes in the namespace; and the shell. Without a pid namespace,
+//! the helper adopts every process that loses its parent, and ends these processes one by one.
 //!
-//! A command can send signals to those of these processes that it sees, and open what `/proc` shows of them. So they are
-//! not dumpable (which does not restrict root), init and the shell report through shared memory, and only the helper reports
-//! to deaddrop, once all others are dead.
+//! A command can send signals to those of these processes that it sees, and open their files in `/proc`. So they are
+//! marked as not dumpable (which does not restrict root), init and the shell report through shared memory, and only the
+//! helper reports to deaddrop, after all others are dead.
 //!
-//! The helper is single-threaded throughout, so the code between fork and exec is ordinary code. Every exit is `_exit`.
+//! The helper stays single-threaded, so any code may run between fork and exec. Every exit uses `_exit`.
 #![allow(unsafe_code)]
 
 mod bwrap;
@@ -49,11 +49,11 @@ pub(in crate::runner) use outside::{Orphans, ask_to_end, close_to_others};
 use processes::{adopt, end_children, fork, fork_first, wait_for};
 use status::SharedStatus;
 
-/// The descriptor of the report's socket. It is closed on exec.
+/// The descriptor of the socket for the report. It is closed on exec.
 const REPORT: c_int = 3;
 const SHELL: &str = "/bin/sh";
 
-/// The result of a step. The error says what failed, for the person.
+/// The result of a step. The error tells the person what failed.
 type StepResult<T> = Result<T, String>;
 
 /// Formats a failure: `cannot mount /proc: Permission denied`.
@@ -64,12 +64,12 @@ fn cannot<E: Display>(doing: &str) -> impl FnOnce(E) -> String {
 /// A helper that carries out a request.
 struct SandboxHelper {
     request: SandboxRequest,
-    /// A limit on processes for root, if available. No other limit restricts root.
+    /// A limit on the number of processes for root, if available. No other limit restricts root.
     group: Option<Group>,
     shared: &'static SharedStatus,
 }
 
-/// Carries out the request from standard input, and reports.
+/// Carries out the request that comes through standard input, and reports the result.
 pub(super) fn helper() -> ! {
     let helper = match SandboxHelper::prepare() {
         Ok(helper) => helper,
@@ -102,11 +102,11 @@ pub(super) fn helper() -> ! {
 }
 
 impl SandboxHelper {
-    /// Separates this process from deaddrop (its files, its signals, its end), and receives the request.
+    /// Separates this process from deaddrop (open files, signals, end of the parent), and receives the request.
     fn prepare() -> StepResult<Self> {
         // SAFETY: plain system calls on integers and constant strings.
         unsafe {
-            // The report moves first: otherwise /dev/null would get its descriptor.
+            // Move the report's socket first. Otherwise /dev/null would replace it.
             if libc::dup3(0, REPORT, libc::O_CLOEXEC) < 0 {
                 return Err(io::Error::last_os_error()).map_err(cannot("set up the report"));
             }
@@ -114,7 +114,7 @@ impl SandboxHelper {
             if null < 0 || libc::dup2(null, 0) < 0 {
                 return Err(io::Error::last_os_error()).map_err(cannot("open /dev/null"));
             }
-            // No file that deaddrop has open reaches the command.
+            // No file that deaddrop has open must reach the command.
             libc::syscall(libc::SYS_close_range, REPORT + 1, c_int::MAX, 0);
         }
         // SAFETY: the descriptor is open, and is never closed here. The command does not get it.
@@ -155,7 +155,7 @@ impl SandboxHelper {
         })
     }
 
-    /// Runs the command without restrictions. The whole tree is ended, as far as the machine allows.
+    /// Runs the command without restrictions. Its whole process tree is still ended, as far as the machine allows.
     fn unconfined(&self) -> StepResult<()> {
         if namespaces::enter(namespaces::TREE).is_err() {
             return self.as_subreaper();
@@ -170,18 +170,18 @@ impl SandboxHelper {
         })
     }
 
-    /// Forks init, which calls `run` as process 1 of the namespace. That starts the shell and returns its process id. Then
-    /// init reaps other processes, and ends with the shell.
+    /// Forks init, which calls `run` as process 1 of the namespace. `run` starts the shell and returns its process ID.
+    /// Init then reaps all other processes, and ends together with the shell.
     fn with_init(&self, run: impl FnOnce() -> StepResult<pid_t>) -> StepResult<()> {
         close_to_others();
         let (alive, ours) = io::pipe().map_err(cannot("make a pipe"))?;
         let init = self.fork(fork_first, || {
             let _ = set_parent_process_death_signal(Some(Signal::KILL));
-            // SAFETY: system calls on integers and descriptors of ours, which nothing here uses later.
+            // SAFETY: system calls on integers and our own descriptors, which nothing here uses later.
             unsafe {
                 libc::close(REPORT);
                 libc::close(ours.as_raw_fd());
-                // The helper may have died before that: then its end of the pipe is gone.
+                // The helper may have died before this point. Then its end of the pipe is closed.
                 let (fd, events) = (alive.as_raw_fd(), libc::POLLIN);
                 let mut poll = libc::pollfd { fd, events, revents: 0 };
                 if libc::poll(&raw mut poll, 1, 0) != 0 {
@@ -191,7 +191,7 @@ impl SandboxHelper {
                 libc::setsid();
             }
             let shell = run()?;
-            // Init only waits from here on.
+            // From here on, init only waits.
             let _ = walls::forget_capabilities();
             if let Some(status) = wait_for(shell) {
                 self.shared.ended(status);
@@ -199,12 +199,12 @@ impl SandboxHelper {
             exit(0)
         })?;
         close_output();
-        // Init ends after all others in the namespace.
+        // Init ends after all other processes in the namespace.
         wait_for(init);
         Ok(())
     }
 
-    /// Forks a process that calls `run`, and returns its process id. A failure is stored in the shared status.
+    /// Forks a process that calls `run`, and returns its process ID. A failure is stored in the shared status.
     fn fork(
         &self,
         fork: fn() -> io::Result<pid_t>,
@@ -219,7 +219,7 @@ impl SandboxHelper {
         Ok(child)
     }
 
-    /// Replaces this process by the command, or probes its restrictions.
+    /// Replaces this process with the command, or probes the restrictions.
     fn become_command(&self, facts: MechanismSet) -> StepResult<Infallible> {
         if self.request.probe {
             self.shared.found(facts);
@@ -229,15 +229,15 @@ impl SandboxHelper {
         become_shell(&self.request)
     }
 
-    /// Runs the command without namespaces. This process adopts whatever the command leaves behind. It is not the command's
-    /// parent, which a command can easily kill.
+    /// Runs the command without namespaces. This process adopts all processes that the command leaves behind. It is not
+    /// the command's parent, because a command can easily kill its parent.
     fn as_subreaper(&self) -> StepResult<()> {
         adopt();
         close_to_others();
         let helper = std::process::id();
         let parent = self.fork(fork_first, || {
             exit_with_parent(helper, Signal::KILL);
-            // SAFETY: closes a descriptor of ours that nothing here uses.
+            // SAFETY: closes our own descriptor, which nothing here uses.
             unsafe { libc::close(REPORT) };
             let parent = std::process::id();
             let shell = self.fork(fork_first, || self.below_subreaper(parent))?;
@@ -267,13 +267,13 @@ impl SandboxHelper {
         if self.request.backend == Backend::Partial && !facts.has(Mechanism::Landlock) {
             return Err("this system has no Landlock, or it is not switched on".to_owned());
         }
-        // Only now, since a change of credentials would clear it.
+        // Set this last, because a change of credentials would clear it.
         exit_with_parent(parent, Signal::KILL);
         self.become_command(facts)
     }
 }
 
-/// Replaces this process by the command. Returns why that failed.
+/// Replaces this process with the command. If that fails, returns the reason.
 fn become_shell(request: &SandboxRequest) -> StepResult<Infallible> {
     rustix::process::chdir(&request.folder)
         .map_err(|e| format!("cannot enter {}: {e}", request.folder.display()))?;
@@ -294,9 +294,9 @@ fn exit_with_parent(parent: u32, signal: Signal) {
     }
 }
 
-/// Locks a file while this process lives, or init, which inherits it; the shell does not. If the lock is free, the command
-/// has ended, whatever happened to deaddrop. If it is not available, the command runs anyway: the lock only protects from an
-/// immediate restart.
+/// Locks a file as long as this process lives, or init, which inherits the lock; the shell does not. If the lock is
+/// free, the command has ended, whatever happened to deaddrop. If the file cannot be locked, the command runs anyway:
+/// the lock is only needed if deaddrop restarts immediately.
 fn hold(lock: &Path) {
     use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
     if lock.as_os_str().is_empty() {
@@ -305,12 +305,12 @@ fn hold(lock: &Path) {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     if let Ok(file) = open(lock, flags, Mode::RUSR | Mode::WUSR) {
         let _ = flock(&file, FlockOperation::LockExclusive);
-        // Held until the end of the process.
+        // The lock is held until the process ends.
         std::mem::forget(file);
     }
 }
 
-/// Closes the output, which belongs to the command alone: its pipe must close with the command's last process.
+/// Closes the output here, because only the command may hold it: the pipe must close with the command's last process.
 fn close_output() {
     // SAFETY: closing our own descriptors; nothing here writes to them.
     unsafe {
@@ -319,12 +319,12 @@ fn close_output() {
     }
 }
 
-/// Sends the helper's only report. Nothing that the command started can still send anything.
+/// Sends the only report of the helper. No process that the command started can still send anything.
 fn send_report(line: &str) -> ! {
     const FLAGS: c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     let text = format!("{line}\n");
-    // SAFETY: the text is valid for its length. It is shorter than a socket's buffer, so it is sent completely. If the reader
-    // is gone, that does not matter.
+    // SAFETY: the text is valid for its length. It is shorter than a socket's buffer, so it is sent completely. It does
+    // not matter if the reader is gone.
     unsafe { libc::send(REPORT, text.as_ptr().cast(), text.len(), FLAGS) };
     exit(0)
 }

@@ -1,5 +1,5 @@
-//! Detached mounts: they are made, get their flags, and are only then attached, so that nothing is ever mounted without its
-//! flags. Needs Linux 5.12.
+//! Detached mounts. A mount is created, gets its flags, and is attached only then, so that nothing is ever mounted
+//! without its flags. Needs Linux 5.12.
 #![allow(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -19,12 +19,12 @@ pub(super) const SAFE: MountAttrFlags =
 /// The flags of read-only mounts.
 pub(super) const READ_ONLY: MountAttrFlags = SAFE.union(MountAttrFlags::MOUNT_ATTR_RDONLY);
 
-/// A recursive copy of the mounts at `path`, all with these flags.
+/// A recursive copy of the mounts at `path`. All copies get these flags.
 pub(super) fn tree(path: &Path, flags: MountAttrFlags) -> io::Result<OwnedFd> {
     finish(open_tree(CWD, path, COPY)?, flags)
 }
 
-/// A recursive copy of the mounts at a handle, all with these flags.
+/// A recursive copy of the mounts at a handle. All copies get these flags.
 pub(super) fn tree_at(handle: impl AsFd, flags: MountAttrFlags) -> io::Result<OwnedFd> {
     finish(open_tree(handle, "", COPY | OpenTreeFlags::AT_EMPTY_PATH)?, flags)
 }
@@ -38,7 +38,7 @@ fn finish(tree: OwnedFd, flags: MountAttrFlags) -> io::Result<OwnedFd> {
     Ok(tree)
 }
 
-/// Adds flags to a mount, and with `below` to those below it.
+/// Adds flags to a mount and, with `below`, to all mounts below it.
 pub(super) fn restrict(mount: impl AsFd, flags: MountAttrFlags, below: bool) -> io::Result<()> {
     let attributes = libc::mount_attr {
         attr_set: u64::from(flags.bits()),
@@ -61,7 +61,7 @@ pub(super) fn restrict(mount: impl AsFd, flags: MountAttrFlags, below: bool) -> 
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A new file system of this kind.
+/// A new file system of this type.
 pub(super) fn new(
     kind: &str,
     options: &[(&str, &OsStr)],

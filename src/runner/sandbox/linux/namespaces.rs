@@ -9,15 +9,15 @@ use libc::c_int;
 
 use super::{StepResult, cannot};
 
-/// The namespaces that are needed to end a tree and to hide files.
+/// The namespaces that are needed to end a process tree and to hide files.
 pub(super) const TREE: c_int = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
 /// The namespaces of a sandbox.
 pub(super) const SANDBOX: c_int = TREE | libc::CLONE_NEWIPC;
 
-/// Enters new namespaces (its next child enters the pid namespace), and a user namespace if that is needed. Returns whether
-/// it was. This process must be single-threaded.
+/// Enters new namespaces, and a user namespace if one is needed. Only the next child enters the pid namespace. Returns
+/// whether a user namespace was needed. This process must be single-threaded.
 pub(super) fn enter(wanted: c_int) -> StepResult<bool> {
-    // SAFETY: single-threaded, so entering namespaces affects this process alone.
+    // SAFETY: the process is single-threaded, so entering namespaces affects nothing else.
     unsafe {
         if libc::unshare(wanted) == 0 {
             return Ok(false);
@@ -31,7 +31,7 @@ pub(super) fn enter(wanted: c_int) -> StepResult<bool> {
                 e => format!("cannot make namespaces: {e}"),
             });
         }
-        // Without the maps the command would run as nobody, and own none of its files.
+        // Without these maps, the command would run as nobody and own none of its files.
         fs::write("/proc/self/setgroups", "deny")
             .and_then(|()| fs::write("/proc/self/uid_map", format!("{user} {user} 1")))
             .and_then(|()| fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
@@ -40,7 +40,7 @@ pub(super) fn enter(wanted: c_int) -> StepResult<bool> {
     }
 }
 
-/// Brings up the loopback device of a new network namespace, which tests of servers need.
+/// Brings up the loopback device of a new network namespace. Tests of servers need it.
 pub(super) fn loopback_up() -> StepResult<()> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(cannot("make a socket"))?;
     // SAFETY: all zeroes is a valid `ifreq`; the name is shorter than its field; the socket is open.

@@ -1,5 +1,5 @@
-//! A command without restrictions: it has its user's rights, but its whole tree is ended. If a mount namespace is available,
-//! it can neither see deaddrop's own files nor change its settings.
+//! A command without restrictions. It has its user's rights, but its whole process tree is ended. If a mount namespace
+//! is available, the command can neither see deaddrop's own files nor change deaddrop's settings.
 
 use std::fs;
 use std::io;
@@ -14,13 +14,13 @@ use super::super::request::{MountKind, SandboxRequest};
 
 const SAFE: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
-/// Covers deaddrop's files in this mount namespace. Call it as the first process of the pid namespace. If a step fails, as in
-/// some containers, the files stay visible, and the mechanism is not reported.
+/// Covers deaddrop's files in this mount namespace. Must be called in the first process of the pid namespace. If a step
+/// fails, as in some containers, the files stay visible, and the mechanism is not reported.
 pub(super) fn hide(request: &SandboxRequest) -> MechanismSet {
     let mut facts = MechanismSet::default();
     facts.add(Mechanism::PidNamespace);
     if mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).is_ok() {
-        // A /proc of the namespace. If this fails, the old one only shows more.
+        // Mount the namespace's own /proc. If this fails, the old one only shows more processes.
         let _ = mount("proc", "/proc", "proc", SAFE | MountFlags::NOEXEC, None);
         let mut done = request.mounts.iter().map(|mount| match mount.kind {
             MountKind::Cover => cover(&mount.at),
@@ -32,7 +32,7 @@ pub(super) fn hide(request: &SandboxRequest) -> MechanismSet {
     facts
 }
 
-/// Protects a file from being written or replaced. Anything but a regular file is covered.
+/// Protects a file from being written or replaced. Anything except a regular file is covered instead.
 fn show(path: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
         return cover(path);

@@ -14,32 +14,32 @@ use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpabl
 
 use super::children;
 
-/// The time limit for killed processes to end.
+/// How long to wait for killed processes to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Protects this process from other processes of its user: `/proc/<pid>/environ`, `mem` and `fd`, and tracing. An exec ends
-/// this, and root is not restricted.
+/// Protects `/proc/<pid>/environ`, `mem` and `fd` of this process from other processes of its user, and forbids
+/// tracing. The protection ends at an exec, and does not restrict root.
 pub(in crate::runner) fn close_to_others() {
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// Asks a helper to end its tree. When that is done, the helper itself ends.
+/// Asks a helper to end its process tree. The helper itself ends afterwards.
 pub(in crate::runner) fn ask_to_end(helper: u32) {
     if let Ok(pid) = pid_t::try_from(helper) {
-        // SAFETY: the helper is our child and has not been waited for, so the number is still its.
+        // SAFETY: the helper is our child and has not been waited for, so its process ID is still valid.
         unsafe {
             libc::kill(pid, libc::SIGTERM);
         }
     }
 }
 
-/// Read-locked while a helper is started, and write-locked while orphans are ended: a new helper whose process id is not yet
-/// registered must not be taken for an orphan.
+/// Read-locked while a helper is started, and write-locked while orphans are ended. Otherwise a new helper whose
+/// process ID is not registered yet could be treated as an orphan.
 static STARTING: RwLock<()> = RwLock::new(());
-/// The helpers of all threads that have not been waited for.
+/// The helpers of all threads that have not been waited for yet.
 static HELPERS: Mutex<BTreeSet<pid_t>> = Mutex::new(BTreeSet::new());
 
-/// Registers a helper until this is dropped, so that it is not taken for an orphan.
+/// Registers a helper until the guard is dropped, so that the helper is not treated as an orphan.
 pub(crate) struct HelperGuard(pid_t);
 
 impl HelperGuard {
@@ -66,8 +66,8 @@ fn helpers() -> MutexGuard<'static, BTreeSet<pid_t>> {
 /// Whether this process adopts orphans, and the number of running commands.
 static ADOPTING: Mutex<(bool, usize)> = Mutex::new((false, 0));
 
-/// While commands run, this process adopts and ends what a helper leaves behind that a command killed. Only a program should
-/// call this: a library would also end what its host starts.
+/// Makes this process adopt and end the processes that a helper leaves behind when a command kills it. This applies
+/// while commands run. Only a program should call this: a library would also end processes that its host starts.
 pub fn adopt_orphans() {
     adopting().0 = true;
 }
@@ -76,16 +76,16 @@ fn adopting() -> MutexGuard<'static, (bool, usize)> {
     ADOPTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Processes that this process adopts when the helper that had adopted them is killed. Many commands may run at once, so a
-/// child counts as an orphan if it is not a helper, was not there before, and is not in this process's group or session, as
-/// other children usually are.
+/// Processes that this process adopts when the helper that had adopted them is killed. Several commands may run at
+/// once. So a child counts as an orphan if it is not a helper, did not exist before, and is not in this process's group
+/// or session, where other children usually are.
 pub(in crate::runner) struct Orphans {
     /// Other children that existed before the command; None if this process does not adopt orphans.
     known: Option<Vec<pid_t>>,
 }
 
 impl Orphans {
-    /// Records the children before a command.
+    /// Records the existing children before a command begins.
     pub(in crate::runner) fn expect() -> Self {
         let mut adopting = adopting();
         adopting.1 += 1;
@@ -94,7 +94,7 @@ impl Orphans {
         Self { known: adopts.then(known).flatten() }
     }
 
-    /// Ends the orphans. Another process that is started meanwhile in its own group may be ended, too, unless it is a helper.
+    /// Ends the orphans. May also end a process that is started meanwhile in its own group, unless it is a helper.
     pub(in crate::runner) fn end(&self) {
         let Some(known) = &self.known else { return };
         let begun = Instant::now();
@@ -105,8 +105,8 @@ impl Orphans {
                 break;
             }
             for orphan in orphans {
-                // SAFETY: a child of ours that nobody else waits for, so that its number is its
-                // own until it is reaped here.
+                // SAFETY: a child of ours that nobody else waits for, so its process ID stays valid until it is reaped
+                // here.
                 unsafe {
                     libc::kill(orphan, libc::SIGKILL);
                     libc::waitpid(orphan, ptr::null_mut(), libc::WNOHANG);
@@ -140,7 +140,7 @@ fn orphans_among(children: Vec<pid_t>, known: &[pid_t]) -> Vec<pid_t> {
     orphans
 }
 
-/// Whether a process is in another session or group than this one, as helpers and their descendants are.
+/// Whether a process is in another session or group than this process. Helpers and their descendants are.
 fn is_apart(pid: pid_t) -> bool {
     // SAFETY: system calls on integers.
     unsafe { libc::getsid(pid) != libc::getsid(0) || libc::getpgid(pid) != libc::getpgid(0) }
@@ -171,7 +171,7 @@ mod tests {
         let all = [&before, &helper, &ours, &orphan].map(pid);
         let found = || {
             let mut children = children::scanned(process::id()).unwrap();
-            // Other tests have children of their own.
+            // Other tests have their own children.
             children.retain(|pid| all.contains(pid));
             children.sort_unstable();
             assert_eq!(children.len(), all.len());

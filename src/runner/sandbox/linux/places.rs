@@ -1,5 +1,5 @@
-//! Mount points. They are opened component by component without following links, and created if they are missing. Some are in
-//! folders that earlier commands could write, so they may contain traps.
+//! Mount points. They are opened component by component without following links, and created if missing. Some are in
+//! folders that earlier commands could write, so these may contain traps.
 
 use std::ffi::OsStr;
 use std::io;
@@ -30,11 +30,11 @@ pub(super) fn is_link(handle: &OwnedFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(fstat(handle)?.st_mode) == FileType::Symlink)
 }
 
-/// How often an access to a name is repeated that another command created or removed meanwhile. Commands that start at the
-/// same time share their folders.
+/// How often an access to a name is repeated if another command created or removed the entry meanwhile. Commands that
+/// start at the same time share their folders.
 const MAX_ATTEMPTS: usize = 100;
 
-/// Opens a file or folder, and creates it if it is missing. With `makes_way`, in folders that only commands use, anything
+/// Opens a file or folder, and creates it if missing. With `makes_way` (for folders that only commands use), anything
 /// else in its place is removed or renamed.
 pub(super) fn open_or_create(
     here: BorrowedFd,
@@ -71,7 +71,7 @@ fn try_open_or_create(
             if is_folder == folder && !is_link(&found)? {
                 let mode = Mode::from_raw_mode(mode);
                 if makes_way && is_folder && !mode.contains(Mode::RWXU) {
-                    // A command has removed its own access. Nobody else can put a link there now.
+                    // A command removed its own access. Without access, nobody else can put a link there now.
                     chmodat(here, name, mode | Mode::RWXU, AtFlags::empty())?;
                 }
                 return Ok(found);
@@ -82,7 +82,7 @@ fn try_open_or_create(
             let how = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
             match unlinkat(here, name, how) {
                 Err(Errno::NOTEMPTY) => set_aside(here, name)?,
-                // Something else is there by now, so this is tried again.
+                // Another entry has appeared here, so the caller tries again.
                 Err(Errno::NOTDIR | Errno::ISDIR) => return Err(Errno::NOENT.into()),
                 done => done?,
             }
@@ -117,7 +117,7 @@ fn set_aside(here: BorrowedFd, name: &OsStr) -> io::Result<()> {
     rename_new(here, name, here, &removal)
 }
 
-/// Creates the mount points in the session's own folders, for `bwrap`, which would follow a link there.
+/// Creates the mount points in the session's own folders for `bwrap`, which would follow links in them.
 pub(super) fn prepare(request: &SandboxRequest) -> io::Result<()> {
     for mount in &request.mounts {
         let (at, folder) = match &mount.kind {
@@ -167,12 +167,12 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for n in 0..200 {
-                        // What stands there in every second round is of the wrong sort.
+                        // In every second round, an entry of the wrong type is already there.
                         let name = format!("{}", n / 2);
                         barrier.wait();
                         let made =
                             open_or_create(here.as_fd(), name.as_ref(), n % 2 == 0, true, None);
-                        // A thread that panics would keep the others waiting.
+                        // Do not panic here: a thread that panics would keep the others waiting.
                         failed.lock().unwrap().extend(made.err());
                     }
                 });

@@ -1,4 +1,4 @@
-//! Runs in place of a command: tries to get around each mechanism, and reports which ones work.
+//! Runs in place of a command. Tries to get around each mechanism, and reports which mechanisms work.
 #![allow(unsafe_code)]
 
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +9,7 @@ use super::super::report::{Mechanism, MechanismSet};
 use super::super::request::{Backend, MountKind, SandboxRequest};
 use super::filter;
 
-/// A file that only root can create, and only in the machine's own root.
+/// A file that only root can create, and only if this process has the machine's own root.
 const ADDED: &str = "/deaddrop-probe";
 
 /// Returns the mechanisms that restrict this process.
@@ -17,7 +17,7 @@ pub(super) fn check_mechanisms(request: &SandboxRequest) -> MechanismSet {
     let mut facts = MechanismSet::default();
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     facts.add_if(Mechanism::PidNamespace, std::process::id() < 4);
-    // Without restrictions the attempt would leave a file behind.
+    // Compare first: without restrictions, the attempt of `is_own_root` would leave a file behind.
     let inside = surroundings().unwrap_or_default();
     let [root, network, ipc] = differences(&request.surroundings, &inside);
     facts.add_if(Mechanism::Root, request.backend != Backend::Open && root && is_own_root());
@@ -33,7 +33,7 @@ pub(super) fn check_mechanisms(request: &SandboxRequest) -> MechanismSet {
     facts
 }
 
-/// Identifies this process's root, network and queues in three words.
+/// Identifies this process's root, network and queues by three words.
 pub(super) fn surroundings() -> io::Result<String> {
     use std::os::unix::fs::MetadataExt;
     let root = fs::metadata("/")?;
@@ -42,7 +42,7 @@ pub(super) fn surroundings() -> io::Result<String> {
     Ok(format!("{}:{} {} {}", root.dev(), root.ino(), network.display(), ipc.display()))
 }
 
-/// Which of the three differ inside and outside; none if that is not known.
+/// Which of the three differ inside and outside. None of them if that is not known.
 fn differences(outside: &str, inside: &str) -> [bool; 3] {
     let words = |text: &str| -> Option<[String; 3]> {
         text.split(' ').map(str::to_owned).collect::<Vec<_>>().try_into().ok()
@@ -57,7 +57,7 @@ fn value<'a>(status: &'a str, field: &str) -> Option<&'a str> {
     status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).map(str::trim)
 }
 
-/// Whether the system cannot be written, and its passwords cannot be read.
+/// Whether the system's files cannot be written, and its passwords cannot be read.
 fn is_own_root() -> bool {
     let kernel = OpenOptions::new().write(true).open("/proc/sys/kernel/core_pattern");
     let added = File::create_new(ADDED).and_then(|_| fs::remove_file(ADDED));
@@ -66,8 +66,8 @@ fn is_own_root() -> bool {
 }
 
 fn are_refused() -> bool {
-    // SAFETY: these system calls must fail. If one does not, this process only has one more namespace or descriptor, and ends
-    // soon.
+    // SAFETY: these system calls must fail. If one succeeds, this process only has one more namespace or descriptor,
+    // and ends soon.
     unsafe {
         libc::unshare(libc::CLONE_NEWUSER) != 0
             && libc::syscall(libc::SYS_io_uring_setup, 1, 0) == -1
@@ -78,13 +78,13 @@ fn are_refused() -> bool {
     }
 }
 
-/// Whether no call can set a set-user-ID or set-group-ID bit. The path does not exist, so a call that is not blocked fails
-/// with another error.
+/// Whether no call can set a set-user-ID or set-group-ID bit. The path does not exist, so a call that is not blocked
+/// fails with a different error.
 fn are_set_ids_refused() -> bool {
     const NOWHERE: *const libc::c_char = c"/proc/deaddrop-probe/x".as_ptr();
     let fails = |with, call, arguments: [libc::c_long; 4]| {
         let [a, b, c, d] = arguments;
-        // SAFETY: system calls on integers and a constant string, which change nothing.
+        // SAFETY: system calls on integers and a constant string. They change nothing.
         let done = unsafe { libc::syscall(call, a, b, c, d) };
         done == -1 && io::Error::last_os_error().raw_os_error() == Some(with)
     };

@@ -10,19 +10,19 @@ use libc::{c_int, pid_t};
 use super::children;
 use super::errno;
 
-/// The process whose death ends the tree: init, bwrap or the shell. 0 once it is dead.
+/// The process whose death ends the whole process tree: init, bwrap or the shell. 0 once it is dead.
 static FIRST: AtomicI32 = AtomicI32::new(0);
 
-/// Forks this process, which is single-threaded.
+/// Forks this process, which must be single-threaded.
 pub(super) fn fork() -> io::Result<pid_t> {
-    // SAFETY: single-threaded.
+    // SAFETY: the process is single-threaded.
     match unsafe { libc::fork() } {
         child if child >= 0 => Ok(child),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Forks the process that SIGTERM will kill.
+/// Forks the process that the SIGTERM handler will kill.
 pub(super) fn fork_first() -> io::Result<pid_t> {
     // SAFETY: the handler only loads an atomic and calls kill, which is async-signal-safe; the
     // signal is blocked while there is a child that the handler does not know.
@@ -45,20 +45,20 @@ pub(super) fn fork_first() -> io::Result<pid_t> {
 extern "C" fn end_first(_: c_int) {
     let first = FIRST.load(Ordering::Relaxed);
     if first != 0 {
-        // SAFETY: async-signal-safe; the number is forgotten before its process is reaped.
+        // SAFETY: async-signal-safe. The process ID is cleared before the process is reaped.
         unsafe {
             libc::kill(first, libc::SIGKILL);
         }
     }
 }
 
-/// Reaps children until `child` has ended, and returns its status; None if that is not known.
+/// Reaps children until `child` has ended, and returns the status of `child`. None if the status is not known.
 pub(super) fn wait_for(child: pid_t) -> Option<c_int> {
     let mut status = 0;
-    // SAFETY: `status` and `ended` are ours, and all zeroes is a valid `siginfo_t`.
+    // SAFETY: we own `status` and `ended`, and all zeroes is a valid `siginfo_t`.
     unsafe {
         loop {
-            // Look before reaping: by then the handler must have forgotten the process id.
+            // Find the ended child before reaping it, because the handler's process ID must be cleared first.
             let mut ended: libc::siginfo_t = std::mem::zeroed();
             if libc::waitid(libc::P_ALL, 0, &raw mut ended, libc::WEXITED | libc::WNOWAIT) != 0 {
                 if errno() == libc::EINTR {
@@ -83,11 +83,11 @@ pub(super) fn adopt() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Ends all children, including adopted ones. Returns whether none is left.
+/// Ends all children, including adopted ones. Returns whether no child is left.
 pub(super) fn end_children() -> bool {
-    // SAFETY: system calls on integers. Each process that is killed is our child and not reaped yet.
+    // SAFETY: system calls on integers. Each killed process is our child and has not been reaped yet.
     unsafe {
-        // Each round ends our children. We adopt theirs for the next round.
+        // Each round ends our children. Their own children are then adopted and ended in the next round.
         loop {
             while libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) > 0 {}
             if errno() == libc::ECHILD {

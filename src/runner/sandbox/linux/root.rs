@@ -1,5 +1,5 @@
-//! Builds the root that a command sees: it contains only what the request lists, starts as an empty file system, and becomes
-//! the only one.
+//! Builds the root file system that a command sees. It starts as an empty file system, contains only what the request
+//! lists, and replaces the old root.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -20,8 +20,8 @@ use super::mounts::{self, READ_ONLY, SAFE};
 use super::places::{self, FOLDER, HANDLE, is_link, names};
 use super::{StepResult, cannot};
 
-/// The folder with the sources of covers, `/dev/shm` and the discarded writes of overlays. It is removed once the root is
-/// built.
+/// The folder that contains the sources of covers, `/dev/shm` and the discarded writes of overlays. It is removed once
+/// the root is built.
 const SCRATCH: &str = ".scratch";
 /// The devices of the host that a command sees.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -56,15 +56,15 @@ pub(super) const KERNEL_SECRETS: [&str; 14] = [
 struct RootBuilder<'a> {
     root: OwnedFd,
     request: &'a SandboxRequest,
-    /// The session's own folders, as the command sees them. What is in the way there may be removed.
+    /// The session's own folders, at the paths that the command sees. Obstacles in them may be removed.
     private: Vec<&'a Path>,
-    /// The person's folders that commands write. Nothing there may be removed.
+    /// The person's folders that commands may write. Nothing in them may be removed.
     written: Vec<&'a Path>,
     overlays: usize,
     user_namespace: bool,
 }
 
-/// Builds the root of this request and enters it. Call it in a new mount namespace, as the first process of a pid namespace.
+/// Builds the root of this request and enters it. Call this in a new mount namespace, as process 1 of a pid namespace.
 pub(super) fn enter(request: &SandboxRequest, user_namespace: bool) -> StepResult<()> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(cannot("make the mounts private"))?;
@@ -106,7 +106,7 @@ impl<'a> RootBuilder<'a> {
         mounts::put(&scratch, self.open_existing(Path::new(SCRATCH))?)?;
         mkdirat(&scratch, "folder", Mode::from_bits_retain(0o555))?;
         mkdirat(&scratch, "shared", FOLDER)?;
-        // mkdir applies the umask, chmod does not.
+        // The umask applies to mkdir, but not to chmod.
         chmodat(&scratch, "shared", Mode::from_bits_retain(0o1777), AtFlags::empty())?;
         drop(openat(
             &scratch,
@@ -141,7 +141,7 @@ impl<'a> RootBuilder<'a> {
         mounts::put(mounts::tree_at(found, flags)?, self.mount_point(to, from.is_folder)?)
     }
 
-    /// Mounts what is at a place over itself, if it exists.
+    /// Mounts the entry at a path onto itself, if it exists.
     fn bind_onto_itself(&self, at: &Path, flags: MountAttrFlags) -> io::Result<()> {
         match self.open_existing(at) {
             Ok(there) if !is_link(&there)? => mounts::put(mounts::tree_at(&there, flags)?, &there),
@@ -169,7 +169,7 @@ impl<'a> RootBuilder<'a> {
         };
         let empty = match FileType::from_raw_mode(fstat(&there)?.st_mode) {
             FileType::Directory => "folder",
-            // Also for a link: its target is covered under its own name.
+            // This also covers a link. Its target is covered under the target's own path.
             _ => "file",
         };
         let empty = self.open_existing(&Path::new(SCRATCH).join(empty))?;
@@ -220,7 +220,7 @@ impl<'a> RootBuilder<'a> {
         let dev = self.mount_point(Path::new("/dev"), true)?;
         for name in DEVICES {
             let host = Path::new("/dev").join(name);
-            // Without NODEV: it is a device.
+            // This is a device, so NODEV must not be set.
             let flags = MountAttrFlags::MOUNT_ATTR_NOSUID;
             mounts::put(mounts::tree(&host, flags)?, self.mount_point(&host, false)?)?;
         }
@@ -235,19 +235,19 @@ impl<'a> RootBuilder<'a> {
         mounts::put(mounts::tree_at(shared, SAFE)?, self.mount_point(Path::new("/dev/shm"), true)?)
     }
 
-    /// Removes the old root, and makes the top of the new one read-only.
+    /// Removes the old root, and makes the top folder of the new root read-only.
     fn finish(self) -> io::Result<()> {
         unmount(SCRATCH, UnmountFlags::DETACH)?;
         unlinkat(&self.root, SCRATCH, AtFlags::REMOVEDIR)?;
         mounts::restrict(&self.root, READ_ONLY, false)?;
-        // This puts the old root over the new one, from where it can be unmounted.
+        // This mounts the old root on top of the new one, so that it can be unmounted.
         pivot_root(".", ".")?;
         unmount(".", UnmountFlags::DETACH)?;
         rustix::process::chdir("/")?;
         Ok(())
     }
 
-    /// Opens what is at a place, without following links.
+    /// Opens the entry at a path, without following links.
     fn open_existing(&self, at: &Path) -> Result<OwnedFd, Errno> {
         const BELOW: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
         let below = at.strip_prefix("/").unwrap_or(at);
@@ -255,9 +255,9 @@ impl<'a> RootBuilder<'a> {
         openat2(&self.root, below, HANDLE, Mode::empty(), BELOW)
     }
 
-    /// Opens a file or folder to mount on, and creates it if it is missing.
+    /// Opens a file or folder to mount on, and creates it if missing.
     fn mount_point(&self, at: &Path, folder: bool) -> io::Result<OwnedFd> {
-        // In a folder that only commands use, an earlier command may have put something else.
+        // In a folder that only commands use, an earlier command may have put something else at this path.
         let is_within = |tops: &[&Path], path: &Path| {
             tops.iter().any(|top| path != *top && path.starts_with(top))
         };

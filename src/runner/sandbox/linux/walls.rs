@@ -1,4 +1,4 @@
-//! What a process gives up for good before it becomes the command: its user, its capabilities, and, through Landlock and
+//! What a process gives up for good before it becomes the command: its user, its capabilities and, through Landlock and
 //! seccomp, access to files and system calls.
 #![allow(unsafe_code)]
 
@@ -25,16 +25,16 @@ use super::super::request::{Backend, Mount, MountKind, SandboxRequest};
 use super::places::{HANDLE, is_link};
 use super::{StepResult, cannot, filter, limits};
 
-/// The highest capability number that fits the kernel's interface.
+/// The highest capability number that the kernel's interface can represent.
 const LAST_CAPABILITY: c_ulong = 63;
 /// The newest Landlock version that is requested. Older kernels provide less.
 const NEWEST: ABI = ABI::V6;
-/// Devices that may be written without harm.
+/// Devices that can be written without harm.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-/// Devices that may be written if they are the command's own. Otherwise they include the person's terminals.
+/// Devices that may be written if they belong to the command. Otherwise they include the person's terminals.
 const OWN_DEVICES: [&str; 4] = ["/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"];
 
-/// Gives up what the request says. After this, the process only calls exec.
+/// Gives up everything that the request requires. After this, the process only calls exec.
 pub(super) fn raise(request: &SandboxRequest) -> StepResult<MechanismSet> {
     let mut facts = MechanismSet::default();
     if let Some((user, group)) = request.user {
@@ -52,21 +52,21 @@ pub(super) fn raise(request: &SandboxRequest) -> StepResult<MechanismSet> {
     Ok(facts)
 }
 
-/// Changes to another user for good.
+/// Switches to another user for good.
 pub(super) fn become_user(user: u32, group: u32) -> io::Result<()> {
-    // The process is single-threaded, so these changes of the thread apply to it.
+    // The changes apply to one thread only, and the process has only one.
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
     set_thread_groups(&[group])?;
     set_thread_res_gid(group, group, group)?;
     Ok(set_thread_res_uid(user, user, user)?)
 }
 
-/// Gives up all capabilities, and those that an exec by root would give.
+/// Gives up all capabilities, and also those that an exec as root would add.
 fn drop_capabilities() -> io::Result<()> {
     // SAFETY: a system call on integers.
     unsafe {
-        // This stops after the last one that this kernel has. Without privileges it fails, but then no_new_privs prevents an
-        // exec from giving any.
+        // This stops after the last capability of this kernel. It fails without privileges, but then no_new_privs
+        // prevents an exec from granting capabilities.
         let mut capabilities = 0..=LAST_CAPABILITY;
         let _ =
             capabilities.find(|number| libc::prctl(libc::PR_CAPBSET_DROP, *number, 0, 0, 0) != 0);
@@ -82,15 +82,15 @@ pub(super) fn forget_capabilities() -> io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
-/// Restricts access to the files that may be read and those that may be written. Returns whether signals and abstract sockets
-/// are restricted, too, or None if the kernel has no Landlock.
+/// Restricts which files may be read and which may be written. Returns whether signals and abstract sockets are
+/// restricted, too, or None if the kernel has no Landlock.
 fn confine_files(request: &SandboxRequest) -> StepResult<Option<bool>> {
     let mut rules = LandlockRules::new(request).map_err(failed)?;
     let partial = request.backend == Backend::Partial;
     if partial {
         rules.allow_path("/proc".as_ref(), false)?;
     } else {
-        // A command with its own root may read all of it.
+        // A command with its own root may read everything in it.
         rules.allow_path("/".as_ref(), false)?;
         rules.allow_path("/proc".as_ref(), true)?;
         OWN_DEVICES.iter().try_for_each(|path| rules.allow_path(path.as_ref(), true))?;
@@ -108,7 +108,7 @@ fn confine_files(request: &SandboxRequest) -> StepResult<Option<bool>> {
                     rules.allow(found, true)?;
                 }
             }
-            // A place that could not be shown does not exist.
+            // A place that could not be shown does not exist, and needs no rule.
             MountKind::Write(_) | MountKind::Overlay(_) => {
                 if let Ok((found, _)) = identified_path::open(at) {
                     rules.allow(found, true)?;
@@ -133,7 +133,7 @@ fn has_scopes(status: &LandlockStatus) -> bool {
     matches!(status, LandlockStatus::Available { effective_abi, .. } if *effective_abi >= ABI::V6)
 }
 
-/// Builds Landlock's rules.
+/// Builds the Landlock rules.
 struct LandlockRules<'a> {
     made: RulesetCreated,
     covered: Vec<&'a Path>,
@@ -152,7 +152,7 @@ impl<'a> LandlockRules<'a> {
         Ok(Self { made: rules.create()?, covered: covered.map(|mount| &*mount.at).collect() })
     }
 
-    /// Allows a path, if it exists.
+    /// Allows access to a path, if it exists.
     fn allow_path(&mut self, path: &Path, write: bool) -> StepResult<()> {
         PathFd::new(path).map_or(Ok(()), |found| self.allow(found, write))
     }
@@ -163,8 +163,8 @@ impl<'a> LandlockRules<'a> {
         Ok(())
     }
 
-    /// Allows reading everything in `path` except covered places, with as few rules as possible: Landlock has no exceptions. The
-    /// target of a link in it has its own rules, or none.
+    /// Allows reading everything in `path` except covered places. Landlock has no exceptions, so this uses as few rules
+    /// as possible. The target of a link in `path` has its own rules, or none.
     fn allow_around(&mut self, found: OwnedFd, path: &Path) -> StepResult<()> {
         if self.covered.contains(&path) {
             return Ok(());

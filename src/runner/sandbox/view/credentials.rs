@@ -1,4 +1,4 @@
-//! Finds files with credentials: by their names and, for settings files in which people write tokens, by their contents.
+//! Finds files that contain credentials: by name and, for settings files in which people write tokens, by content.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::atomic::read_regular;
 use crate::secrets::is_secret_text_file;
 
-/// Lists of names; see `data/credentials.toml`.
+/// The structure of `data/credentials.toml`: lists of names.
 #[derive(Deserialize)]
 struct CredentialLists {
     names: Vec<String>,
@@ -26,18 +26,18 @@ static LISTS: LazyLock<CredentialLists> = LazyLock::new(|| {
     toml::from_str(include_str!("../data/credentials.toml")).expect("a constant table")
 });
 
-/// How deep a tool is searched: `versions/node/v22/etc/npmrc`.
+/// How many levels of a tool's folder are searched, for example `versions/node/v22/etc/npmrc`.
 const DEPTH: usize = 5;
-/// How deep a file counts as a secret because only its owner may read it. Deeper files are private because of a package, not
-/// because of a person.
+/// Down to this level, a file counts as a secret if only its owner may read it. A file at a greater depth is private
+/// because of a package, not because of a person.
 const CLOSED_DEPTH: usize = 2;
-/// The most entries of a tool that are read, nearest first.
+/// The most entries of a tool that are read. Those nearest to the top are read first.
 const MOST: usize = 20_000;
-/// The size of the largest file that is read, in bytes. A larger file counts as a secret.
+/// The largest file that is read, in bytes. A larger file counts as a secret.
 const LONGEST: u64 = 4 << 20;
 
-/// Whether a file is one whose contents outboxes withhold, too. Certificates, which tools need, have the same file names as
-/// keys and are not secret.
+/// Whether outboxes would also withhold the contents of a file. Certificates are excluded: tools need them, and they
+/// have the same file names as keys but are not secret.
 fn is_secret(path: &Path, name: &OsStr) -> bool {
     let may_be_certificate = path
         .extension()
@@ -59,7 +59,7 @@ pub(super) fn is_credential_name(name: &OsStr) -> bool {
         || name.strip_prefix("credentials.").is_some_and(|end| is_in(&LISTS.endings, end))
 }
 
-/// Whether a settings file contains tokens, as some tools allow. Comments do not count, since some explain how.
+/// Whether a settings file contains tokens, as some tools allow. Comments are ignored, because some only explain this.
 pub(super) fn contains_tokens(file: &Path) -> bool {
     let is_comment = |line: &str| line.starts_with('#') || line.starts_with("--");
     let tells = |line: &str| {
@@ -76,7 +76,7 @@ pub(super) fn contains_tokens(file: &Path) -> bool {
         })
 }
 
-/// Whether an address in this line names a user with a password: `https://me:word@host/`.
+/// Whether a URL in this line contains a user and a password: `https://me:word@host/`.
 fn has_user(line: &str) -> bool {
     line.split("://").skip(1).any(|rest| {
         let host = rest.split(['/', '"', '\'', ' ']).next().unwrap_or_default();
@@ -84,8 +84,8 @@ fn has_user(line: &str) -> bool {
     })
 }
 
-/// The credentials in a tool's folder, within the limits, since a tool may have 100,000 files. Caches are skipped: the person
-/// did not put anything there.
+/// The credentials in a tool's folder. The search is limited, because a tool may have 100,000 files. Caches are
+/// skipped: the person did not put anything there.
 pub(super) fn within(top: &Path, caches: &[String]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = VecDeque::from([(top.to_path_buf(), 1)]);
@@ -123,8 +123,8 @@ fn is_open(folder: &Path) -> bool {
     folder.metadata().is_ok_and(|found| found.mode() & 0o005 == 0o005)
 }
 
-/// Whether only its owner may read a file. This says nothing in a private folder, where the umask may make all files private,
-/// nor about programs.
+/// Whether only the owner may read a file. This proves nothing in a private folder, where the umask may make all files
+/// private, and nothing for programs.
 fn is_private_file(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.mode() & 0o777 & !0o600 == 0)
 }

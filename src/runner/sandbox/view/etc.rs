@@ -1,4 +1,4 @@
-//! Finds the secrets in `/etc`: files that not everybody may read, and files in which programs keep passwords.
+//! Finds the secrets in `/etc`: files that not everybody may read, and files in which programs store passwords.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,14 +9,14 @@ use walkdir::WalkDir;
 
 use super::credentials;
 
-/// The most entries that are read, far more than any system has.
+/// The most entries that are read. No system has nearly as many.
 const MOST: usize = 50_000;
 
 /// The files in `/etc` that this process can read but commands must not see.
 #[derive(Debug)]
 pub(super) struct Etc {
     folder: PathBuf,
-    /// The folders in it, each with the time when an entry was last created, renamed or removed.
+    /// The folders in `/etc`, each with the time when an entry in it was last created, renamed or removed.
     folders: Vec<(PathBuf, Stamp)>,
     secrets: Vec<PathBuf>,
 }
@@ -36,8 +36,8 @@ impl Etc {
         etc
     }
 
-    /// The current secrets. A new secret changes its folder, so all files are scanned again only if a folder has changed. Only a
-    /// tenth of the entries are folders.
+    /// The current secrets. Creating a secret changes its folder, so all files are scanned again only if a folder has
+    /// changed. Only a tenth of the entries are folders.
     pub(super) fn secrets(&mut self) -> &[PathBuf] {
         if self.folders.iter().any(|(folder, then)| stamp(folder) != *then) {
             self.walk();
@@ -64,7 +64,7 @@ impl Etc {
                     entries.skip_current_dir();
                 }
             } else if is_folder {
-                // The time is read before the folder's entries, so that later changes are noticed.
+                // Read the time before the folder's entries, so that later changes are noticed.
                 self.folders.push((path.to_path_buf(), stamp(path)));
             }
         }

@@ -1,5 +1,5 @@
-//! Finds the repository of a workspace that is a worktree or submodule of another one, since git commands there need it. A
-//! `.git` file could name anything, so it only counts if the repository names this workspace as its own.
+//! Finds the repository of a workspace that is a worktree or submodule of another repository, because git commands need
+//! it. A `.git` file could name any folder, so the repository must also name this workspace as its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use super::existing;
 use crate::atomic::read_regular;
 
-/// The entries by which a repository is recognised.
+/// The entries by which a git folder is recognised.
 const REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
-/// The size of the largest file that is read, in bytes: more than a line with a path, or a repository's settings, need.
+/// The largest file that is read, in bytes. This is more than a path or a repository's settings need.
 const LONGEST: u64 = 1 << 20;
 
-/// The folder of the repository if it is outside the workspace: its real path, and the path that names it.
+/// The folder of the repository if it is outside the workspace: its real path, and the path under which it is named.
 pub(super) fn repository(workspace: &Path) -> Option<(PathBuf, PathBuf)> {
     let workspace = &existing(workspace)?;
     let link = workspace.join(".git");
@@ -27,7 +27,7 @@ pub(super) fn repository(workspace: &Path) -> Option<(PathBuf, PathBuf)> {
             is_repository(&folder) && work_tree(&folder).is_some_and(|tree| tree == *workspace);
         return ours.then_some((folder, named));
     }
-    // The folder is COMMON/worktrees/NAME. COMMON is shown, which contains objects, refs and settings.
+    // The folder is COMMON/worktrees/NAME. COMMON, which contains objects, refs and settings, is shown.
     let common = existing(&folder.join(self::text(&folder.join("commondir"))?.trim()))?;
     let back = existing(&folder.join(self::text(&folder.join("gitdir"))?.trim()))?;
     let ours = folder.parent()? == common.join("worktrees")
@@ -52,7 +52,7 @@ fn work_tree(folder: &Path) -> Option<PathBuf> {
 /// The text of a regular file that is not too large.
 fn text(path: &Path) -> Option<String> {
     let found = fs::symlink_metadata(path).ok()?;
-    // Something else could be there by now.
+    // The file may have been replaced since the check.
     let bytes = found.is_file().then(|| read_regular(path, LONGEST).ok())??;
     String::from_utf8(bytes).ok()
 }
@@ -81,12 +81,12 @@ mod tests {
         let named = workspace.join("../main/.git");
         assert_eq!(repository(&workspace), Some((main.clone(), named.clone())));
 
-        // The same for somebody whom it does not name.
+        // The same repository for a folder that the repository does not name.
         write("evil/.git", "gitdir: ../main/.git/worktrees/w\n");
         assert_eq!(repository(&root.join("evil")), None);
         write("evil/.git", "gitdir: ../main/.git\n");
         assert_eq!(repository(&root.join("evil")), None);
-        // One that could be made by who writes in the workspace.
+        // A repository that anybody who can write in the workspace could make.
         write("evil/own/worktrees/w/HEAD", "");
         write("evil/own/worktrees/w/commondir", "../../../../secret\n");
         write("evil/own/worktrees/w/gitdir", "../../../.git\n");

@@ -1,5 +1,5 @@
-//! Links that lead to what a command sees. Mounts are at real paths, but PATH, HOME and the variables of toolchains may name
-//! them through links.
+//! Links that lead to files that a command sees. Mounts are at real paths, but PATH, HOME and the variables of
+//! toolchains may reach them through links.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,27 +7,27 @@ use super::super::request::{Mount, MountKind};
 use super::{existing, read};
 use crate::links::{Link, links_on_path};
 
-/// A folder under the name that is used somewhere, and the parts of it that must be available there.
+/// A folder under a name that is in use, and the parts of the folder that must be available under that name.
 #[derive(Debug)]
 pub(super) struct NamedFolder {
     pub(super) path: PathBuf,
     pub(super) parts: Vec<PathBuf>,
-    /// The variable that names it.
+    /// The variable that contains the name.
     pub(super) variable: Option<&'static str>,
 }
 
 impl NamedFolder {
-    /// A whole folder.
+    /// A folder that must be available completely.
     pub(super) fn whole(path: PathBuf) -> Self {
         Self { path, parts: vec![PathBuf::new()], variable: None }
     }
 }
 
-/// The additional mounts that make each folder available under its name, if its target is already visible; and the variables
-/// of folders of which only parts are available there.
+/// Returns the additional mounts that make each folder available under its name, if its target is already visible. Also
+/// returns the variables of folders of which only parts are available.
 ///
-/// In a folder that commands may write, a link could block the next command, or be one of theirs. There the parts themselves
-/// are mounted.
+/// In a folder that commands may write, a link could be in the way of the next command, or be a command's own link. In
+/// such folders the parts are mounted instead.
 pub(super) fn mounts_for_links(
     named: &[NamedFolder],
     mounts: &[Mount],
@@ -41,14 +41,14 @@ pub(super) fn mounts_for_links(
         }
     };
     let is_seen = |path: &Path| mounts.iter().any(|mount| path.starts_with(&mount.at));
-    // A link may also lead to a folder above what is visible.
+    // A link may also lead to a parent folder of a visible path.
     let leads_on = |path: &Path| {
         let mut places = mounts.iter().map(|mount| &*mount.at).chain(private.iter().copied());
         places.any(|at| path.starts_with(at) || at.starts_with(path))
     };
     for NamedFolder { path, parts, variable } in named {
         for Link { at, to, rest } in links_on_path(path) {
-            // A mount that contains the link already shows it.
+            // If a mount contains the link, the link is already visible.
             if is_seen(&at) {
                 continue;
             }
@@ -65,7 +65,7 @@ pub(super) fn mounts_for_links(
             for part in parts {
                 let seen = existing(&path.join(part)).filter(|from| is_seen(from));
                 if let Some(from) = seen {
-                    // Joining nothing would add a slash.
+                    // Collecting the components removes the slash that joining an empty part adds.
                     if let Some(mount) = read(&from, place.join(part).components().collect()) {
                         add(mount);
                     }
@@ -93,7 +93,7 @@ mod tests {
     fn links_lead_to_what_is_seen_also_above_it_and_over_each_other() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        // As NixOS and Silverblue have it.
+        // The layout of NixOS and Silverblue.
         fs::create_dir_all(root.join("nix/store/abc/sw/bin")).unwrap();
         fs::create_dir_all(root.join("run")).unwrap();
         fs::create_dir_all(root.join("var/home/me")).unwrap();

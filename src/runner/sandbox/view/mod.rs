@@ -1,5 +1,5 @@
-//! The view of a command: the mounts of its root, from the settings and from what exists on this machine. A command sees
-//! nothing else.
+//! The view of a command: the mounts of its root, based on the settings and on what exists on this machine. A command
+//! sees nothing else.
 
 mod credentials;
 mod etc;
@@ -24,7 +24,7 @@ use crate::settings::reply_writable_places;
 use etc::Etc;
 use links::NamedFolder;
 
-/// The parts of the system that commands see; see `data/system.toml`.
+/// The structure of `data/system.toml`: the parts of the system that commands see.
 #[derive(Deserialize)]
 struct SystemTable {
     folders: Vec<String>,
@@ -35,11 +35,11 @@ static SYSTEM: LazyLock<SystemTable> = LazyLock::new(|| {
     toml::from_str(include_str!("../data/system.toml")).expect("a constant table")
 });
 
-/// A link to the system's programs if they are in a store.
+/// A link to the system's programs on systems that keep them in a store.
 const CURRENT_SYSTEM: &str = "/run/current-system";
-/// The other `/tmp`. For a command it is the same, unless something is mounted in it.
+/// The other `/tmp`. Commands see the same folder at both paths, unless something is mounted in it.
 const VAR_TMP: &str = "/var/tmp";
-/// HOME if there is no usable one.
+/// HOME if the user has no usable home folder.
 const NO_HOME: &str = "/home/user";
 
 /// What all commands of a workspace see, and the user that they run as.
@@ -47,30 +47,30 @@ const NO_HOME: &str = "/home/user";
 pub(in crate::runner) struct View {
     /// Mounts, parents first.
     mounts: Vec<Mount>,
-    /// Covers over these mounts: deaddrop's files, and secrets of the system.
+    /// Covers over these mounts, for deaddrop's files and secrets of the system.
     covers: Vec<Mount>,
-    /// The target of `/etc/resolv.conf`, if it is outside `/etc`: for commands with the network.
+    /// The target of `/etc/resolv.conf` if it is outside `/etc`. Only commands with network access see it.
     names: Option<Mount>,
-    /// HOME.
+    /// The HOME of commands.
     pub(in crate::runner) home: PathBuf,
     /// The user and group that commands run as, if they are not this process's.
     pub(in crate::runner) user: Option<(u32, u32)>,
-    /// Variables that say where toolchains are, for a command whose HOME does not contain them.
+    /// Variables that contain the locations of toolchains, for a command whose HOME does not contain them.
     variables: Vec<(&'static str, PathBuf)>,
-    /// The variables whose folder is not available under its name.
+    /// The variables of folders that are not available under their names.
     moved: Vec<&'static str>,
     /// The secrets in `/etc`, as of the last scan.
     etc: Arc<Mutex<Etc>>,
     /// Whether deaddrop's own files are in a folder that commands may write.
     holds_state: bool,
-    /// A link in such a folder that leads to deaddrop's own files.
+    /// A link to deaddrop's own files in such a folder.
     link: Option<PathBuf>,
     /// Why no command may run: a path in a setting cannot be shown.
     refused: Option<String>,
 }
 
 impl View {
-    /// Determines the view on this machine.
+    /// Determines what commands see on this machine.
     pub(in crate::runner) fn of(runner: &Runner) -> Result<Self, String> {
         let Runner { workspace, settings, .. } = runner;
         if workspace.parent().is_none() {
@@ -109,8 +109,8 @@ impl View {
             (Ok(readable), Ok(writable)) => (readable, writable, None),
             (Err(reason), _) | (_, Err(reason)) => (Vec::new(), Vec::new(), Some(reason)),
         };
-        // Folders in the workspace are writable with it. A separate mount would require that very folder forever, although
-        // commands may create it again.
+        // Folders in the workspace are already writable with the workspace. A separate mount would always require that
+        // same folder, although commands may create it again.
         writable.retain(|identified_path| {
             let mut above = readable.iter().map(|above| &above.path);
             !identified_path.path.starts_with(workspace)
@@ -152,16 +152,16 @@ impl View {
         view.cover_state(&runner.hidden, runner.shown.as_deref());
         let mut secrets: Vec<PathBuf> = secrets.iter().flat_map(|at| view.places_of(at)).collect();
         secrets.sort();
-        // A cover also covers everything inside, and bwrap cannot cover a place twice.
+        // A cover also covers everything below it, and bwrap cannot cover a place twice.
         secrets.dedup_by(|next, above| next.starts_with(above));
         view.covers.extend(all(MountKind::Cover, secrets));
         Ok(view)
     }
 
-    /// Whether commands see a file, including the targets of its links.
+    /// Whether commands see a file. If the path contains links, their targets must be visible, too.
     pub(in crate::runner) fn shows(&self, path: &Path) -> bool {
         let seen = |path: &Path| self.mounts.iter().any(|mount| path.starts_with(&mount.at));
-        // Links of the view lead to other places: `/var/tmp` does not contain the files of this machine's `/var/tmp`.
+        // A link in the view may lead elsewhere: the command's `/var/tmp` is not this machine's `/var/tmp`.
         let identified_path = |path: &Path| {
             self.mounts.iter().any(|mount| !mount.is_link() && path.starts_with(&mount.at))
         };
@@ -183,13 +183,13 @@ impl View {
         ];
         mounts.extend(self.names.iter().filter(|_| network).cloned());
         mounts.extend(self.mounts.iter().cloned());
-        // Mounts inside others come after them.
+        // A mount must come after the mounts that contain it.
         mounts.sort_by_key(|mount| mount.at.components().count());
         mounts.extend(self.covers.iter().cloned());
         let mut etc = self.etc.lock().unwrap_or_else(PoisonError::into_inner);
         let secrets = etc.secrets().iter().flat_map(|at| self.places_of(at));
         mounts.extend(all(MountKind::Cover, secrets));
-        // A folder that is pinned after its contents would cover them.
+        // Pin a folder before its contents are mounted, because the pin would cover them.
         mounts.extend(all(MountKind::Pin, pinned.iter().cloned()));
         mounts.extend(all(MountKind::Keep, protected.iter().cloned()));
         Ok(mounts)
@@ -200,8 +200,8 @@ impl View {
         self.refused.as_deref()
     }
 
-    /// The variables that say where toolchains are: all of them if the command has another HOME, otherwise those whose folder is
-    /// not available under its name.
+    /// The variables that contain the locations of toolchains: all of them if the command has another HOME, otherwise
+    /// only those whose folder is not available under its name.
     pub(in crate::runner) fn variables(
         &self,
         backend: Backend,
@@ -213,7 +213,7 @@ impl View {
         status.map(|(name, folder)| (*name, folder.as_path()))
     }
 
-    /// The paths of a file in the view, also those under other names.
+    /// The paths of a file in the view, including paths under other names.
     fn places_of(&self, path: &Path) -> Vec<PathBuf> {
         let others = self.mounts.iter().filter_map(|Mount { at, kind }| match kind {
             MountKind::Read(from) | MountKind::Overlay(from) if from.path != *at => {
@@ -224,7 +224,7 @@ impl View {
         [path.to_path_buf()].into_iter().chain(others).collect()
     }
 
-    /// Why a backend cannot confine commands with this view, on any machine.
+    /// Why a backend cannot confine commands with this view on any machine; None if it can.
     pub(in crate::runner) fn obstacle(&self, backend: Backend) -> Option<String> {
         match (backend, &self.link) {
             (Backend::Partial, _) if self.holds_state => Some(
@@ -238,15 +238,15 @@ impl View {
         }
     }
 
-    /// Hides deaddrop's files wherever commands would see them, and prevents the folders above from being renamed with them.
-    /// `readable` can be read if it is where commands write: it may be tracked, and git would commit it as empty if commands saw
-    /// it empty.
+    /// Hides deaddrop's files wherever commands would see them, and prevents the parent folders from being renamed.
+    /// `readable` stays readable if it is in a folder that commands may write: the file may be tracked, and if commands
+    /// saw an empty file instead, git would commit it as empty.
     fn cover_state(&mut self, state: &[PathBuf], readable: Option<&Path>) {
         let private = [Path::new("/tmp"), &self.home];
         let mut pins: Vec<PathBuf> = Vec::new();
         let mut covers = Vec::new();
         let places = state.iter().flat_map(|place| {
-            // A command that replaces a link on the path could lead deaddrop to other files.
+            // If a command replaced a link in the path, deaddrop could be led to other files.
             let links = links_on_path(place).into_iter().map(|link| link.at);
             links.chain([place.clone()]).chain(existing(place))
         });
@@ -302,21 +302,21 @@ fn system() -> Vec<Mount> {
     mounts
 }
 
-/// A mount of this kind at each of these places.
+/// Mounts of this kind, one at each of these paths.
 fn all(kind: MountKind, places: impl IntoIterator<Item = PathBuf>) -> impl Iterator<Item = Mount> {
     places.into_iter().map(move |at| Mount { at, kind: kind.clone() })
 }
 
-/// A read-only mount of what is at a path without links, if it exists.
+/// A read-only mount of the entry at a path without links, if it exists.
 fn read(path: &Path, to: PathBuf) -> Option<Mount> {
     Some(Mount::new(MountKind::Read(IdentifiedPath::at(path, "").ok()?), to))
 }
 
-/// The places that commands can write, also through the person's links. A link in them may be a command's, and is not followed.
+/// The places that commands can write, also through the person's links. A link in them may be a command's own.
 struct WritablePlaces {
-    /// The workspace, and what else the settings let commands write.
+    /// The workspace, and the other places that the settings let commands write.
     own: Vec<PathBuf>,
-    /// Such places of other projects that the person has used.
+    /// The corresponding places of other projects that the person has used.
     others: BTreeSet<PathBuf>,
 }
 
@@ -327,7 +327,7 @@ impl WritablePlaces {
         Self { own, others: reply_writable_places().unwrap_or_default() }
     }
 
-    /// Resolves a path. The error is a link on it that commands could have made.
+    /// Resolves a path. The error is a link in the path that commands could have made.
     fn real(&self, path: &Path) -> Result<PathBuf, PathBuf> {
         let (links, real) = follow(path);
         let mut links = links.into_iter().map(|link| link.at);
@@ -337,7 +337,7 @@ impl WritablePlaces {
         links.find(is_theirs).map_or(Ok(real), Err)
     }
 
-    /// Resolves the paths of a setting that exist.
+    /// Resolves those paths of a setting that exist.
     fn resolve_all(&self, paths: &[PathBuf], setting: &str) -> Result<Vec<IdentifiedPath>, String> {
         paths.iter().filter_map(|path| self.named(path, setting).transpose()).collect()
     }
@@ -345,7 +345,7 @@ impl WritablePlaces {
     /// Resolves a path of a setting, if it exists.
     ///
     /// # Errors
-    /// It is in a place that commands can write, and is not a real folder.
+    /// The path is in a place that commands can write, and is not a real folder.
     fn named(&self, path: &Path, setting: &str) -> Result<Option<IdentifiedPath>, String> {
         let refused = |at: &Path, what: &str| {
             let why = format!(
@@ -389,23 +389,23 @@ fn home_of(user: u32) -> Option<PathBuf> {
     Some(PathBuf::from(*found.get(5)?)).filter(|home| home.is_dir())
 }
 
-/// Creates the session's own folder, with HOME and `/tmp` for its commands.
+/// Creates the session's own folder, with a HOME and a `/tmp` for its commands.
 pub(in crate::runner) fn make_own(own: &Path, user: Option<(u32, u32)>) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
-    // Only one of several commands that start at once creates it.
+    // If several commands start at once, only one of them creates the folder.
     static MAKING: Mutex<()> = Mutex::new(());
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     for (folder, mode) in
         [(own.to_path_buf(), 0o711), (own.join("home"), 0o700), (own.join("tmp"), 0o700)]
     {
-        // The target of a link may belong to somebody else.
+        // The target of a link may belong to another user.
         if folder.is_symlink() {
             return Err(io::Error::other(format!(
                 "{} is a link, but deaddrop's own folders are never links; look at it, and move it away",
                 folder.display()
             )));
         }
-        // A command may have removed its access to the folder, and to everything inside.
+        // A command may have removed its access to the folder and to everything in it.
         match fs::set_permissions(&folder, fs::Permissions::from_mode(mode)) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 fs::DirBuilder::new().mode(mode).create(&folder)?;

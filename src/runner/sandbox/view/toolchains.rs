@@ -1,5 +1,5 @@
-//! Toolchains in the home folder, and their caches. A command sees only what each needs to build, never its credentials, and
-//! nothing that is not in the table.
+//! Toolchains in the home folder, and their caches. A command sees only the parts that each toolchain needs to build,
+//! never its credentials, and nothing that is not in the table.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -12,7 +12,7 @@ use super::super::request::{IdentifiedPath, Mount, MountKind};
 use super::links::NamedFolder;
 use super::{WritablePlaces, credentials};
 
-/// A folder of a tool; see `data/toolchains.toml`.
+/// A folder of a tool, as in `data/toolchains.toml`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Tool {
@@ -33,20 +33,20 @@ pub(super) struct ToolMounts {
     pub(super) mounts: Vec<Mount>,
     /// Secrets in these mounts, which must be covered.
     pub(super) secrets: Vec<PathBuf>,
-    /// Variables that say where the tools are, for a HOME that does not contain them.
+    /// Variables that contain the locations of the tools, for a HOME that does not contain them.
     pub(super) variables: Vec<(&'static str, PathBuf)>,
-    /// The folders under the names that are used.
+    /// The folders under the names that are in use.
     pub(super) named: Vec<NamedFolder>,
 }
 
-/// Folders of packages that everybody may read.
+/// Package stores that everybody may read.
 const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
 
-/// The folder in which programs keep what they can fetch again. They may create any link there, so links below it are not
-/// followed.
+/// The folder in which programs keep files that they can fetch again. They may create any link in it, so links in it
+/// are not followed.
 const CACHES: &str = ".cache";
 
-/// Finds toolchains in these home folders. Those in the workspace are visible with it.
+/// Finds the toolchains in these home folders. Toolchains in the workspace are visible anyway.
 pub(super) fn found(homes: &[&Path], workspace: &Path, written: &WritablePlaces) -> ToolMounts {
     let mut found = ToolMounts::default();
     for tool in &TOOLS["tools"] {
@@ -60,7 +60,7 @@ pub(super) fn found(homes: &[&Path], workspace: &Path, written: &WritablePlaces)
                 continue;
             }
             let Ok(folder) = written.real(&name) else { continue };
-            // A variable may name a home folder or one above it, which is not a tool.
+            // A variable may name a home folder or a parent of one, which is not a tool's folder.
             let is_home = homes.iter().any(|home| home.starts_with(&folder));
             if !folder.is_dir() || is_home || folder.starts_with(workspace) {
                 continue;
@@ -87,7 +87,7 @@ impl ToolMounts {
     fn add(&mut self, tool: &Tool, folder: &Path, at_home: bool, written: &WritablePlaces) {
         let identified_path = |part: &Path| IdentifiedPath::at(&written.real(part).ok()?, "").ok();
         if !at_home && !tool.cache.is_empty() {
-            // Its folder is not in a home folder, and the tool may need to write outside its cache.
+            // The folder is not in a home folder, and the tool may need to write outside its cache.
             let Some(from) = identified_path(folder) else { return };
             if self.mount(Mount::new(MountKind::Overlay(from), folder)) {
                 self.secrets.extend(tool.secret.iter().map(|name| folder.join(name)));
@@ -110,14 +110,14 @@ impl ToolMounts {
             }
         }
         for at in tool.cache.iter().map(|part| join(folder, part)) {
-            // A cache is never a link, since programs may create any link there.
+            // A link is not accepted as a cache, because programs may create any link there.
             let from = Some(&at).filter(|at| !at.is_symlink()).and_then(|at| identified_path(at));
             let from = from.filter(|from| from.is_folder);
             from.map(|from| self.mount(Mount::new(MountKind::Overlay(from), at)));
         }
     }
 
-    /// Adds a mount, unless there is one at its place. Returns whether it was added.
+    /// Adds a mount, unless another one has the same path. Returns whether it was added.
     fn mount(&mut self, mount: Mount) -> bool {
         let is_new = self.mounts.iter().all(|other| other.at != mount.at);
         if is_new {
@@ -127,7 +127,7 @@ impl ToolMounts {
     }
 }
 
-/// Joining nothing would add a slash.
+/// Joins a part to a folder. If the part is empty, no slash is added.
 fn join(folder: &Path, part: &str) -> PathBuf {
     folder.join(part).components().collect()
 }

@@ -1,4 +1,4 @@
-//! Looking, comparing and putting back, in real folders.
+//! Scans, comparisons and undo in real folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ pub(super) fn scene() -> Scene {
     scene_in(&std::env::temp_dir())
 }
 
-/// A scene in a folder of its own in this one.
+/// A scene in a new folder inside this folder.
 pub(super) fn scene_in(folder: &Path) -> Scene {
     let dir = tempfile::tempdir_in(folder).unwrap();
     let root = dir.path().join("w");
@@ -34,10 +34,10 @@ pub(super) fn scene_in(folder: &Path) -> Scene {
     Scene { dir, workspace, store }
 }
 
-/// All that stands below a folder, and itself by an empty name: modes, and contents or targets.
+/// All entries below a folder, and the folder itself under an empty name: modes, and contents or link targets.
 fn all(root: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
-    // FUSE shows what is removed so, while a process that another test begins has it open.
+    // FUSE shows a removed file under such a name if a process started by another test still has it open.
     let is_there = |e: &walkdir::DirEntry| !e.file_name().as_encoded_bytes().starts_with(b".fuse_");
     for entry in walkdir::WalkDir::new(root).into_iter().filter_entry(is_there) {
         let entry = entry.unwrap();
@@ -57,7 +57,7 @@ fn all(root: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
 }
 
 impl Scene {
-    /// The store as another process has it, with this limit.
+    /// The store as another process would open it, with this limit.
     pub(super) fn new_store(&self, limit: u64) -> CheckpointStore {
         CheckpointStore::new(&self.dir.path().join("checkpoints"), 1000, IGNORED, limit)
     }
@@ -77,7 +77,7 @@ impl Scene {
         all(&self.dir.path().join("w"))
     }
 
-    /// What a script changes, as a turn with one command does.
+    /// The changes that a script makes, recorded as a turn with one command.
     pub(super) fn turn(&mut self, script: &str) -> Vec<TreeChange> {
         let Scene { workspace, store, .. } = self;
         let mut recorder = Recorder::new(store);
@@ -95,7 +95,7 @@ impl Scene {
         plan
     }
 
-    /// Makes these changes; what was left.
+    /// Makes these changes. Returns what could not be changed.
     pub(super) fn make(&mut self, changes: Vec<TreeChange>) -> Vec<(String, String)> {
         let plan = self.plan(changes, false);
         assert_eq!(plan.conflicts, Vec::<String>::new());
@@ -104,7 +104,7 @@ impl Scene {
         left
     }
 
-    /// Takes changes back and makes them again: all is as it was `before`, and then as it is now.
+    /// Undoes changes and makes them again: the workspace must be as `before`, and then as it is now.
     #[track_caller]
     pub(super) fn goes_back_and_forth(
         &mut self,
@@ -146,7 +146,7 @@ fn what_a_command_changed_goes_back_and_forth_byte_for_byte() {
 fn what_is_unchanged_is_not_read_again() {
     let mut scene = scene();
     scene.sh("echo one > a; echo two > b; touch -d '1 hour ago' a");
-    // Young files are looked at once more.
+    // Young files are read once more.
     std::thread::sleep(std::time::Duration::from_millis(2_100));
     scene.turn("true");
     let marked = fs::read_to_string(scene.dir.path().join("checkpoints/scanned")).unwrap();
@@ -154,15 +154,15 @@ fn what_is_unchanged_is_not_read_again() {
     assert_eq!(scene.turn("true"), []);
     assert_eq!(READS.get(), reads);
     assert_eq!(fs::read_to_string(scene.dir.path().join("checkpoints/scanned")).unwrap(), marked);
-    // A change that leaves size and time of writing as they were is seen.
+    // A change that keeps the size and the modification time is detected.
     let changes = scene.turn("echo One > a; touch -d '1 hour ago' a");
     assert_eq!(paths(&changes), ["a"]);
-    // Another process knows what this one saw.
+    // Another process knows the results of this scan.
     scene.store = scene.new_store(100_000);
     let reads = READS.get();
     assert_eq!(scene.turn("true"), []);
     assert_eq!(READS.get(), reads + 2, "the young one, before and after");
-    // Without its pack it is stored again.
+    // If its pack is missing, the content is stored again.
     fs::remove_dir_all(scene.dir.path().join("checkpoints/packs")).unwrap();
     scene.store = scene.new_store(100_000);
     assert_eq!(scene.turn("true"), []);
@@ -197,7 +197,7 @@ fn operations_need_no_walk() {
     recorder.before_move(workspace, plan.effect()).unwrap();
     plan.execute().unwrap();
     let plan = workspace.plan_delete(&path("to/e/x"), false).unwrap();
-    // It is what was at d/x, and nothing was here.
+    // The file is the one from d/x, and nothing existed at this path.
     assert!(recorder.before_files(workspace, [plan.effect()]).is_none());
     plan.execute(workspace).unwrap();
     let done = recorder.finish(workspace);
@@ -231,7 +231,7 @@ fn the_rules_are_those_from_before_the_turn() {
     let path = RelPath::parse(".gitignore").unwrap();
     let Scene { workspace, store, dir } = &mut scene;
     let mut recorder = Recorder::new(store);
-    // What was ignored is not; a command ignores what it makes.
+    // This file is no longer ignored, but the command then ignores a file that it makes.
     let plan = workspace.plan_create(&path, b"a\n", Existing::Replace, false).unwrap();
     recorder.before_files(workspace, [plan.effect()]).unwrap();
     plan.execute(workspace).unwrap();
@@ -259,7 +259,7 @@ fn the_root_is_as_it_was_and_what_it_was_before_is_no_change() {
     let changes = scene.turn("echo A > a; chmod 500 d; chmod 2570 .");
     assert_eq!((paths(&changes), changes[0].shown()), (vec!["", "a", "d"], ".".to_owned()));
     scene.goes_back_and_forth(&changes, &before);
-    // The person's own is a conflict as of any folder.
+    // The person's own change is a conflict, as for any folder.
     scene.sh("chmod 711 .");
     assert_eq!(scene.plan(reverse(changes.clone()), false).conflicts, ["."]);
     let plan = scene.plan(reverse(changes), true);
@@ -330,7 +330,7 @@ fn what_the_person_changed_since_is_refused_and_kept_where_forced() {
     let left = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left;
     assert_eq!(left, [("d".to_owned(), "it is not empty: 'mine' stays".to_owned())]);
     assert_eq!(fs::read_to_string(scene.dir.path().join("w/a")).unwrap(), "a\n");
-    // What was overwritten can be had back.
+    // Overwritten content can be restored.
     scene.make(reverse(plan.changes));
     assert_eq!(fs::read_to_string(scene.dir.path().join("w/a")).unwrap(), "mine\n");
 }
@@ -346,7 +346,7 @@ fn a_link_that_takes_a_folders_place_leads_nowhere() {
     assert!(!left.is_empty());
     let outside = all(&scene.dir.path().join("outside"));
     assert_eq!((outside["x"].1.as_slice(), outside["n"].1.as_slice()), (&b"y\n"[..], &b"n\n"[..]));
-    // And where it does so before anything is planned.
+    // The same if the link already exists when the undo is planned.
     assert_eq!(scene.plan(reverse(changes), false).conflicts, ["d/x"]);
 }
 
@@ -363,7 +363,7 @@ fn a_turn_that_is_taken_up_again_knows_what_was_before_it() {
     plan.execute(workspace).unwrap();
     noted.push(recorder.before_command(workspace).unwrap().0);
     scene.sh("echo B > b; echo c > c");
-    // The first process ends here, perhaps after its last look.
+    // The first process ends here, perhaps after its last scan.
     Recorder::resumed(&mut scene.store, noted.clone(), &[])
         .after_commands(&scene.workspace)
         .unwrap();
@@ -375,7 +375,7 @@ fn a_turn_that_is_taken_up_again_knows_what_was_before_it() {
     let changes = recorder.finish(&scene.workspace).changes.unwrap();
     assert_eq!(paths(&changes), ["a", "b", "c"]);
     assert_eq!(changes[0].before, Some(file(b"a\n")));
-    // Without its index nothing is made up.
+    // Without the cache file, no changes are invented.
     fs::remove_file(scene.dir.path().join("checkpoints/scanned")).unwrap();
     let recorder = Recorder::resumed(&mut scene.store, noted, &[]);
     assert!(recorder.finish(&scene.workspace).changes.unwrap_err().contains("is gone"));
@@ -417,7 +417,7 @@ fn what_was_looked_through_is_not_at_once_looked_through_again() {
     assert!(scene.store.is_full());
     let needed = scene.store.cache.blobs();
     scene.store.retain(&needed).unwrap();
-    // All of it is needed: another process would find no more to remove.
+    // All of it is needed, so another process would not find anything more to remove.
     scene.store = scene.new_store(10_000);
     assert!(scene.store.size() > 9_000 && !scene.store.is_full());
     scene.store.add_json(&"x".repeat(600)).unwrap();

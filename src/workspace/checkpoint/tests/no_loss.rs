@@ -1,5 +1,5 @@
-//! Any turns, with what cannot be kept and what is ignored, and any person beside them: no undo and no redo
-//! loses what was there.
+//! Any turns, including entries that cannot be stored or are ignored, and any actions of a person at the same time: no
+//! undo or redo loses existing content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,19 @@ use super::property::Act;
 use super::tests::{Scene, scene};
 use super::*;
 
-/// Where things happen: some of these are folders at times.
+/// The paths that are used. Some of them are folders at times.
 const PATHS: [&str; 7] = ["a", "b", "d", "d/x", "d/e", "n/m/z", "l"];
-/// What is left out by rules, of which commands take as well.
+/// Paths that rules ignore. Commands also take files from them.
 const IGNORED: [&str; 5] = ["x.log", "d/y.log", "out/x", "out/deep", "out"];
 
 type Picture = BTreeMap<String, (u32, Vec<u8>)>;
 
-/// What changes files without taking from others. Who writes to a pipe would wait for a reader.
+/// Scripts that change files without taking them from other paths. Writing to a pipe would wait for a reader.
 fn writing() -> impl Strategy<Value = String> {
     let path = || select([&PATHS[..], &IGNORED[..3]].concat());
     (0_u8..8, path(), any::<u8>()).prop_map(|(sort, p, n)| match sort {
         0 | 1 => format!("mkdir -p \"$(dirname {p})\"; [ -p {p} ] || echo {n} > {p}"),
-        // Too large to be kept.
+        // Too large to be stored.
         2 => format!(
             "mkdir -p \"$(dirname {p})\"; [ -p {p} ] || {{ head -c {} /dev/zero; echo {n}; }} > {p}",
             2000 + u32::from(n)
@@ -35,7 +35,7 @@ fn writing() -> impl Strategy<Value = String> {
     })
 }
 
-/// What takes from others.
+/// Scripts that take files from other paths.
 fn taking() -> impl Strategy<Value = String> {
     let path = || select(&PATHS[..]);
     let any_path = || select([&PATHS[..], &IGNORED[..]].concat());
@@ -62,7 +62,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// All contents of files that have one.
+/// The contents of all files that are not empty.
 fn contents(picture: &Picture) -> BTreeSet<Vec<u8>> {
     let files = picture.values().filter(|(mode, _)| mode & 0o170_000 == 0o100_000);
     files.map(|(_, bytes)| bytes.clone()).filter(|bytes| !bytes.is_empty()).collect()
@@ -75,9 +75,9 @@ impl Scene {
     }
 }
 
-/// Contents that are no sign of loss: what the turns' own operations wrote once more, what commands have copied from
-/// what is ignored, which may go by another turn, and what they took out of an ignored folder, which nobody looked
-/// into: it counts as new.
+/// Contents whose absence is no loss: those that the turns' own operations wrote again, copies that commands made of
+/// ignored files (another turn may remove them), and files that commands took out of an ignored folder (its contents
+/// were not scanned, so they count as new).
 fn exempt(turns: &[Vec<Act>], first: &Picture) -> BTreeSet<Vec<u8>> {
     let mut exempt = BTreeSet::new();
     let mut copies = false;
@@ -99,7 +99,7 @@ fn is_ignored(path: &str) -> bool {
     path.starts_with("out/") || IGNORED.contains(&path)
 }
 
-/// The contents that stand only in these places.
+/// The contents that exist only at these paths.
 fn only_in(picture: &Picture, places: impl Fn(&str) -> bool) -> BTreeSet<Vec<u8>> {
     let all = |within: bool| {
         let part = picture.iter().filter(|(path, _)| places(path) == within);
@@ -118,7 +118,7 @@ proptest! {
         written in prop::collection::vec(writing(), 0..3),
         how in 0_u8..8,
     ) {
-        // A person beside it in half of the cases, force in half, all turns or the last.
+        // Half of the cases have a person's changes, half use force, and half undo all turns instead of the last.
         let (force, last_only, alone) = (how & 1 == 1, how & 2 == 2, how & 4 == 4);
         let mut scene = scene();
         scene.sh("echo a > a; mkdir -p d/e out/deep; echo x > d/x; echo y > d/y.log; echo log > x.log; \
@@ -148,13 +148,13 @@ proptest! {
         }
         let restored = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap();
         let after = scene.all();
-        // What was there before the turns and before the undo is there.
+        // Contents that existed before the turns and before the undo must still exist.
         if !force || alone || moved.is_empty() {
             let mut exempt = exempt(&turns[first..], before);
-            // Of what the person themselves has removed since a copy may go.
+            // If the person has removed one copy since, the other copies may be removed.
             let changed = left.iter().filter(|(path, was)| now.get(*path) != Some(was));
             exempt.extend(contents(&changed.map(|(p, was)| (p.clone(), was.clone())).collect()));
-            // What commands brought from there goes by force, and comes back by a redo.
+            // With force, files that commands took from ignored paths are removed. A redo restores them.
             if force {
                 exempt.extend(only_in(before, is_ignored));
             }
@@ -167,17 +167,17 @@ proptest! {
                 );
             }
         }
-        // What the person made of something stays.
+        // Whatever the person has changed must stay.
         if !force {
             for (path, now) in now.iter().filter(|(path, now)| left.get(*path) != Some(now)) {
                 let is_folder = now.0 & 0o170_000 == 0o040_000;
                 prop_assert!(is_folder || after.get(path) == Some(now), "{path} is the person's: {plan:#?}");
             }
         }
-        // Once more does nothing.
+        // Carrying out the plan again has no effect.
         plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap();
         prop_assert_eq!(scene.all(), after.clone());
-        // What is not there any more comes back.
+        // A redo restores what is missing now.
         let redo = scene.plan(reverse(restored.changes_made(plan.changes, false)), false);
         prop_assert_eq!(&redo.conflicts, &Vec::<String>::new());
         redo.carry_out(&mut scene.store, &scene.workspace, false).unwrap();

@@ -1,5 +1,5 @@
-//! Turns in which operations and commands alternate, and turns in parts: who changed what, and by which
-//! rules.
+//! Turns in which operations and commands alternate, and turns in several parts: who changed what, and which ignore
+//! rules apply.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::protocol::{Existing, RelPath};
 use crate::workspace::Workspace;
 
-/// Something that a turn does.
+/// An action of a turn.
 #[derive(Clone, Copy)]
 enum Act<'a> {
     Write(&'a str, &'a str),
@@ -18,7 +18,7 @@ enum Act<'a> {
 }
 use Act::{Delete, Move, Run, Write};
 
-/// Carries acts out, as `LocalExecutor` does; gives what was noted.
+/// Carries out actions, as `LocalExecutor` does. Returns the notes for the journal.
 fn act(
     recorder: &mut Recorder<'_>,
     workspace: &Workspace,
@@ -58,7 +58,7 @@ fn act(
 }
 
 impl Scene {
-    /// A part of a turn, by the rules that an earlier one left.
+    /// A part of a turn, with the ignore rules from an earlier part.
     fn part(&mut self, rules: Option<KeptRules>, acts: &[Act<'_>]) -> RecordedChanges {
         let root = self.dir.path().join("w");
         let recorder = Recorder::new(&mut self.store);
@@ -69,7 +69,7 @@ impl Scene {
     }
 }
 
-/// The files that changed, those with a `*` that a command changed.
+/// The changed files. A `*` marks those that a command changed.
 fn told(changes: &[TreeChange]) -> String {
     let files = changes.iter().filter(|change| {
         let folder =
@@ -102,7 +102,7 @@ fn what_an_operation_changed_after_a_command_is_not_the_commands() {
         scene.sh(before);
         let changes = scene.part(None, acts).changes.unwrap();
         assert_eq!(told(&changes), expected, "{n}");
-        // The same where the turn was cut off at its end, or before its last act.
+        // The result is the same if the turn was cut off at its end, or before its last action.
         for left in [0, 1] {
             let mut scene = super::tests::scene();
             scene.sh(before);
@@ -130,7 +130,7 @@ fn folders_that_a_turn_made_go_also_where_they_are_ignored() {
 
 #[test]
 fn the_rest_of_a_turn_goes_by_the_rules_from_before_all_of_it() {
-    // What the first part does: the rules are changed by an operation, or by a command.
+    // The action of the first part: an operation or a command changes the rules.
     for first in [Write(".gitignore", "a\n"), Run("echo a > .gitignore; echo made > made")] {
         let mut scene = scene();
         scene.sh("echo out/ > .gitignore; mkdir out; echo o > out/o; echo a > a");
@@ -157,7 +157,7 @@ fn the_rest_of_a_turn_goes_by_the_rules_from_before_all_of_it() {
 #[test]
 fn many_files_go_back_together_and_what_is_changed_meanwhile_stays() {
     let mut scene = scene();
-    // Another name of the same file is put back in the same batch.
+    // Another hard link of the same file is restored in the same batch.
     scene.sh(
         "for n in $(seq 120); do echo $n > f$n; done; chmod 600 f7; echo x > x; ln x y; ln -s x l",
     );
@@ -182,14 +182,14 @@ fn what_is_kept_and_cannot_be_read_stops_an_undo_that_is_under_way() {
     scene.sh("echo a > a; echo b > b");
     let changes = scene.part(None, &[Run("echo A > a; echo B > b")]).changes.unwrap();
     let plan = scene.plan(reverse(changes), false);
-    // What is cut short can no more be read than what a disk has lost.
+    // A shortened pack cannot be read, like one that the disk has lost.
     let packs = std::fs::read_dir(scene.dir.path().join("checkpoints/packs")).unwrap();
     let mut packs = packs.map(|pack| pack.unwrap().path());
     let pack = packs.find(|pack| std::fs::read(pack).unwrap().starts_with(b"a\nb\n")).unwrap();
     std::fs::write(pack, "a\n").unwrap();
     let gone = plan.carry_out(&mut scene.store, &scene.workspace, false);
     assert!(gone.unwrap_err().to_string().starts_with("cannot read"));
-    // The next start goes on, and says what it cannot.
+    // The next start continues, and reports what it cannot restore.
     let left = plan.carry_out(&mut scene.store, &scene.workspace, true).unwrap().left;
     assert!(left.len() == 1 && left[0].0 == "b" && left[0].1.contains("cannot read"), "{left:?}");
     let now = scene.all();

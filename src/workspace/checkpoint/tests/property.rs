@@ -1,5 +1,5 @@
-//! Any turns of any operations and commands, taken back, leave the workspace as it was, byte for byte; and
-//! done again, as it was then.
+//! If any turns of any operations and commands are undone, the workspace is as before, byte for byte. If they are
+//! redone, it is as after them.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -11,20 +11,20 @@ use super::tests::{Scene, scene};
 use super::*;
 use crate::protocol::{Existing, RelPath};
 
-/// Where things happen: some of these are folders at times.
+/// The paths that are used. Some of them are folders at times.
 const PATHS: [&str; 8] = ["a", "b", "d", "d/x", "d/e", "d/e/y", "n/m/z", "l"];
 
-/// What is left out by rules: only operations touch it here, since what commands do there is theirs.
+/// Paths that rules ignore. Only operations use them here, because changes by commands there are not undone.
 const IGNORED: [&str; 2] = ["out/x", "out/deep/y"];
 
-/// Something that a turn does.
+/// An action of a turn.
 #[derive(Debug, Clone)]
 pub(super) enum Act {
     Create(&'static str, u8),
     Delete(&'static str),
     Move(&'static str, &'static str),
     Command(String),
-    /// The turn stops to ask, and goes on.
+    /// The turn stops to ask a question, and continues.
     Ask,
 }
 
@@ -58,7 +58,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Names of the person's alone, and others, with contents that are the same by chance.
+/// Actions on protected and other names, with contents that are often equal.
 fn near_protected() -> impl Strategy<Value = Act> {
     let path = || select(&["a", "n/m/z", "p/s", ".vscode/e", ".vscode/s"][..]);
     let script = select(&["rm -rf n a", "printf '\\1' > a", "mkdir -p n/m; touch n/m/z"][..]);
@@ -71,7 +71,7 @@ fn near_protected() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// These changes as if commands had made those under a protected name, so that they stay.
+/// Marks the changes under a protected name as made by commands, so that they are not undone.
 pub(super) fn by_commands(mut changes: Vec<TreeChange>) -> Vec<TreeChange> {
     for change in changes.iter_mut().filter(|change| change.path.starts_with(".vscode")) {
         change.by_command = true;
@@ -95,7 +95,7 @@ impl Scene {
     fn carry_out_part(&mut self, acts: &[Act], rules: Option<KeptRules>) -> RecordedChanges {
         let Scene { workspace, store, dir } = self;
         let path = |path: &str| RelPath::parse(path).unwrap();
-        // What has such a name was approved.
+        // Writes to such names were approved.
         let permit = |path: &str| path.starts_with(".vscode");
         let mut recorder = Recorder::new(store).with_rules(Ok(rules.unwrap_or_default()));
         for act in acts {
@@ -166,7 +166,7 @@ proptest! {
             prop_assert_eq!(left, Vec::new());
             let then = if at_once { 0 } else { turns.len() - n - 1 };
             prop_assert_eq!(scene.all(), pictures[then].clone());
-            // Once more does nothing.
+            // Carrying out the plan again has no effect.
             let left = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left;
             prop_assert_eq!(left, Vec::new());
             prop_assert_eq!(scene.all(), pictures[then].clone());
@@ -194,7 +194,7 @@ proptest! {
         prop_assert_eq!(left, Vec::new());
         let mut after = scene.all();
         let is_protected = |path: &str| path.starts_with(".vscode");
-        // What could not go back, by content.
+        // The contents that could not be moved back.
         let mut missing: Vec<&[u8]> = before
             .iter()
             .filter(|(path, was)| {
@@ -204,7 +204,7 @@ proptest! {
             .map(|(_, was)| &*was.1)
             .collect();
         for (path, why) in plan.left.iter().filter(|(path, _)| !is_protected(path)) {
-            // It stands in the place of another where a command had its hands in both.
+            // The file takes the place of another, if a command changed both.
             let stood = before.get(path).is_none_or(|was| was.1 != b"no file");
             prop_assert!(stood, "{path}: {why}");
             let stays = after.remove(path).unwrap();
