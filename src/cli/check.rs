@@ -33,7 +33,7 @@ pub(super) struct Check {
     files: Vec<PathBuf>,
     #[command(flatten)]
     session: SessionFlag,
-    /// As if this step were left out, by its place in the list (repeatable)
+    /// Preview the reply without step N of the list (repeatable)
     #[arg(long, value_name = "N[=REASON]", value_parser = replies::parse_left_out)]
     leave_out: Vec<(usize, String)>,
 }

@@ -25,10 +25,10 @@ pub(super) struct Approve {
 pub(super) struct Deny {
     #[command(flatten)]
     flags: OperationFlags,
-    /// Why: the model is told
+    /// The reason, which the model reads
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Deny whatever else of the same reply needs your decision
+    /// Also deny everything else in the reply that needs your decision
     #[arg(long)]
     rest: bool,
 }

@@ -29,7 +29,7 @@ pub(super) enum PolicyCommand {
     List,
     /// List the commands that always run without a question
     Approved,
-    /// Ask about such a command again
+    /// Ask about this command again
     Forget {
         /// Its number in `deaddrop policy approved`
         #[arg(required_unless_present = "all")]

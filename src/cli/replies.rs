@@ -54,7 +54,7 @@ struct ReplyFlags {
     /// Execute it even if it answers an older outbox, or has no commands
     #[arg(long)]
     force: bool,
-    /// Leave out a step, by its place in the list of `check` (repeatable); the model reads the reason
+    /// Leave out step N of the list of `check` (repeatable); the model reads the reason
     #[arg(long, value_name = "N[=REASON]", value_parser = parse_left_out)]
     leave_out: Vec<(usize, String)>,
     /// Only if the reply and the files are as `check --json` saw them (its `state`)

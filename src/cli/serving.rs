@@ -54,7 +54,7 @@ pub(super) struct New {
     /// Stop after writing the outbox; `deaddrop resume` continues
     #[arg(long, conflicts_with = "clipboard")]
     no_watch: bool,
-    /// Show what the first outbox would be, and begin nothing
+    /// Show the first outbox without beginning a session
     #[arg(long, conflicts_with_all = ["clipboard", "copy"])]
     preview: bool,
     /// The session's id instead of a random one

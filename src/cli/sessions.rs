@@ -30,7 +30,7 @@ use crate::watch::Stop;
 pub(super) struct Close {
     #[command(flatten)]
     session: SessionOperand,
-    /// Also remove its outboxes, its log, and what undo needs
+    /// Also remove its outboxes, its log and its undo data
     #[arg(long)]
     delete: bool,
 }
