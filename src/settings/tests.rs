@@ -114,7 +114,7 @@ fn reference() -> String {
         .map(|name| format!("`{name}`"))
         .collect::<Vec<_>>()
         .join(", ");
-    text += ".\n\n## Tables\n\nOnly settings files have these. `[guest]` names another machine ([guests.md](guests.md)), `[policies.NAME]` changes a policy or makes one ([policies.md](policies.md)). All of them can need consent.\n\n| setting | it must be | what it is for |\n|---|---|---|\n";
+    text += ".\n\n## Tables\n\nOnly settings files have these. `[guest]` names another machine ([guests.md](guests.md)), `[policies.NAME]` changes a policy or makes one ([policies.md](policies.md)). All of them can need consent.\n\n| setting | value | meaning |\n|---|---|---|\n";
     for setting in SETTINGS.iter().filter(|setting| setting.is_of_file()) {
         let (name, form) = (setting.name.replace('*', "NAME"), setting.kind.form());
         text += &format!("| `{name}` | {form} | {} |\n", setting.about);
@@ -127,9 +127,9 @@ const REFERENCE: &str = "\
 
 This page is made from the table of settings (`SETTINGS=overwrite cargo test --lib -- settings::tests`); [projects.md](projects.md#change-settings) explains how to change them.
 
-A command takes only the flags of settings that it reads; its `--help` lists them. Flags override environment variables, which override `deaddrop.toml`, which overrides your own file (`~/.config/deaddrop/config.toml`). The environment variable of a setting is `DEADDROP_` followed by its name in capitals, with `_` instead of a dot: `sandbox.network` is `DEADDROP_SANDBOX_NETWORK`. Consent: a project's `deaddrop.toml` needs yours to set these otherwise than they are without it ([security.md](security.md#settings-that-somebody-else-wrote)).
+A command takes only the flags of settings that it reads; its `--help` lists them. Flags override environment variables, which override `deaddrop.toml`, which overrides your own file (`~/.config/deaddrop/config.toml`). The environment variable of a setting is `DEADDROP_` followed by its name in capitals, with `_` instead of a dot: `sandbox.network` is `DEADDROP_SANDBOX_NETWORK`. Consent: a project's `deaddrop.toml` needs your consent to change these settings ([security.md](security.md#settings-that-somebody-else-wrote)).
 
-| setting | flag | default | it must be | what it is for | consent |
+| setting | flag | default | value | meaning | consent |
 |---|---|---|---|---|---|
 ";
 
