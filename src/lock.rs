@@ -130,11 +130,11 @@ pub fn make_private(config: &Config) -> Result<()> {
     let folder = &config.sessions;
     fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
     // Commands run as the workspace's owner, and their own files are in this folder.
-    atomic::keep_private(folder, commands_are_others(&config.workspace))
+    atomic::keep_private(folder, commands_run_as_other_user(&config.workspace))
         .map_err(|e| Error::io("make private", folder, e))
 }
 
-fn commands_are_others(workspace: &Path) -> bool {
+fn commands_run_as_other_user(workspace: &Path) -> bool {
     let is_root = rustix::process::geteuid().is_root();
     is_root && fs::metadata(workspace).is_ok_and(|found| found.uid() != 0)
 }

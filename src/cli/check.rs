@@ -43,8 +43,8 @@ pub(super) fn check(context: &CliContext, arguments: &Check) -> Result<ExitCode>
     if files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
         return Err(Error::usage("standard input can be read only once; give `-` only once"));
     }
-    let surroundings =
-        Surroundings::new(context, context.session_id(&arguments.session)?.as_deref())?;
+    let preview_context =
+        PreviewContext::new(context, context.session_id(&arguments.session)?.as_deref())?;
     let mut failed = 0;
     for (n, file) in files.iter().enumerate() {
         let named = visible_line(&file.to_string_lossy()).into_owned();
@@ -53,7 +53,7 @@ pub(super) fn check(context: &CliContext, arguments: &Check) -> Result<ExitCode>
             output::result(Styled::from(if n == 0 { "" } else { "\n" }) + heading);
         }
         let is_right = match replies::read(file) {
-            Ok((text, _)) => surroundings.look_at(&text, &named, &arguments.leave_out)?,
+            Ok((text, _)) => preview_context.preview_reply(&text, &named, &arguments.leave_out)?,
             Err(e) => {
                 if output::wants_json() {
                     output::json(&json!({ "file": named, "unreadable": e.to_string() }));
@@ -71,7 +71,7 @@ pub(super) fn check(context: &CliContext, arguments: &Check) -> Result<ExitCode>
 }
 
 /// The session and the workspace in which replies are previewed. Nothing in them is changed.
-struct Surroundings<'a> {
+struct PreviewContext<'a> {
     context: &'a CliContext,
     store: SessionStore,
     /// The session named by --session.
@@ -81,7 +81,7 @@ struct Surroundings<'a> {
     _missing: TempDir,
 }
 
-impl<'a> Surroundings<'a> {
+impl<'a> PreviewContext<'a> {
     /// The session and workspace that `apply` would use.
     fn new(context: &'a CliContext, session: Option<&str>) -> Result<Self> {
         let config = &context.config;
@@ -120,7 +120,7 @@ impl<'a> Surroundings<'a> {
     }
 
     /// Prints what a reply would do, and returns whether it has no errors.
-    fn look_at(&self, text: &str, file: &str, left_out: &[(usize, String)]) -> Result<bool> {
+    fn preview_reply(&self, text: &str, file: &str, left_out: &[(usize, String)]) -> Result<bool> {
         let config = &self.context.config;
         let mut parsed = ParsedReply::new(text.to_owned());
         let (mut session, held) = self.chosen(&parsed)?;

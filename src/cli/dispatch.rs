@@ -69,11 +69,11 @@ impl CliContext {
             if is_run && !output::is_verbose() { &mut warn } else { &mut reporter };
         match self.open_or_hand_over(&request, stop)? {
             Opened::Local(mut engine) => {
-                let says = matches!(request, Request::Say { .. });
+                let is_message = matches!(request, Request::Say { .. });
                 let turn = ipc::handle(&mut engine, request, observer)?;
                 match engine.shut_down() {
                     // After an error, the person would say it again.
-                    Err(e) if says => output::say(format!(
+                    Err(e) if is_message => output::say(format!(
                         "{e}. Your words are kept; the next start continues from the journal."
                     )),
                     result => result?,
@@ -173,8 +173,8 @@ fn report(request: &Request, done: &RequestResult, known: usize, observer: &mut 
         answered.sequence -= u32::from(session.awaits_reply());
         observer.event(Event::ReplyTaken { name: name.as_ref(), session: &answered });
     }
-    let tells = matches!(request, Request::Apply { .. } | Request::Decide { .. });
-    let outcomes = if tells { output::outcomes(session) } else { &[] };
+    let reports_outcomes = matches!(request, Request::Apply { .. } | Request::Decide { .. });
+    let outcomes = if reports_outcomes { output::outcomes(session) } else { &[] };
     outcomes.iter().skip(known).for_each(|outcome| observer.event(Event::StepDone(outcome)));
     // Warnings of outcomes are reported together with the outcomes.
     let is_reported = |warning: &String| {

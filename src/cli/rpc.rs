@@ -94,7 +94,7 @@ pub(super) fn rpc(context: &CliContext, arguments: Rpc, has_policy_flag: bool) -
     let _lock = root.requested.is_none().then(|| Lock::take(config)).transpose()?;
     let borrowed: Result<Vec<_>> = projects.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
-    projects.told.iter().for_each(|message| output::warning(message));
+    projects.messages.iter().for_each(|message| output::warning(message));
     sandbox::close_to_commands();
     root.make()?;
     // What neither paths nor commands can access: this project's state, the state of other roots within this one, and the

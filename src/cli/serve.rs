@@ -112,7 +112,7 @@ pub(super) fn serve(
     let turn = stop.clone();
     let project = ServedProject {
         config: context.config.clone(),
-        taken_up: engine.recovered_turn.as_ref().map(|turn| turn.session.clone()),
+        recovered_run: engine.recovered_turn.as_ref().map(|turn| turn.session.clone()),
         command: (helper, vec![OsString::from("-C"), context.config.project.clone().into()]),
         variables: settings.variables(),
         events: events.clone(),

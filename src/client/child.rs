@@ -15,15 +15,15 @@ use super::SLICE;
 /// How many bytes are kept of the end of a program's standard error.
 const KEPT: usize = 500;
 /// How long a program may take to end after its standard input is closed.
-pub(super) const LEAVE: Duration = Duration::from_secs(1);
+pub(super) const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A program. On drop it gets [`LEAVE`] to end by itself; then its whole process group is killed.
+/// A program. On drop it gets [`EXIT_TIMEOUT`] to end by itself; then its whole process group is killed.
 pub(super) struct Child {
     process: process::Child,
     /// Its standard error; None once it is closed.
     pub(super) stderr: Option<File>,
     /// The end of what it wrote there.
-    said: Vec<u8>,
+    stderr_tail: Vec<u8>,
 }
 
 impl Child {
@@ -31,7 +31,7 @@ impl Child {
     pub(super) fn new(mut process: process::Child) -> io::Result<(Self, OwnedFd, OwnedFd)> {
         let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
         // From here on, dropping `program` ends the process, even after an error.
-        let mut program = Self { process, stderr: None, said: Vec::new() };
+        let mut program = Self { process, stderr: None, stderr_tail: Vec::new() };
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(io::Error::other("it has no pipes"));
         };
@@ -41,29 +41,29 @@ impl Child {
     }
 
     /// Reads some of its standard error, and keeps the end. Returns false if there was nothing to read.
-    pub(super) fn listen(&mut self) -> bool {
+    pub(super) fn read_stderr(&mut self) -> bool {
         let Some(stderr) = &self.stderr else { return false };
         let mut chunk = [0; 8 * KEPT];
         let read = rustix::io::read(stderr, &mut chunk[..]);
         if !matches!(read, Ok(1..) | Err(Errno::INTR | Errno::AGAIN)) {
             self.stderr = None;
         }
-        self.said.extend(&chunk[..read.unwrap_or(0)]);
-        let over = self.said.len().saturating_sub(KEPT);
-        self.said.drain(..over);
+        self.stderr_tail.extend(&chunk[..read.unwrap_or(0)]);
+        let over = self.stderr_tail.len().saturating_sub(KEPT);
+        self.stderr_tail.drain(..over);
         read.is_ok_and(|length| length > 0)
     }
 
     /// The end of what it wrote on standard error.
-    pub(super) fn said(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.said)
+    pub(super) fn stderr_tail(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.stderr_tail)
     }
 
     /// Waits until it has ended, and with `all`, until its standard error is closed. Returns how it ended, in words.
     pub(super) fn wait(&mut self, patience: Duration, all: bool) -> Option<String> {
         let until = Instant::now() + patience;
         loop {
-            let has_said = self.listen();
+            let has_said = self.read_stderr();
             let ending = self.ending();
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || ending.is_some() && (!all || self.stderr.is_none()) {
@@ -94,7 +94,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        self.wait(LEAVE, false);
+        self.wait(EXIT_TIMEOUT, false);
         // The process is not reaped yet, so the ID of its group is not reused.
         let _ = kill_process_group(Pid::from_child(&self.process), Signal::KILL);
         // The process may have left its group. Without this, the wait could last forever.

@@ -54,16 +54,16 @@ pub const VALUES_LIMIT: usize = 8 << 20;
 pub const CHATTER_LIMIT: usize = 20;
 
 /// The maximum wait, so that the time when it ends can be computed.
-const LONGEST: Duration = Duration::from_hours(365 * 24);
+const MAX_WAIT: Duration = Duration::from_hours(365 * 24);
 /// The maximum lengths, in characters, of a description of a faulty line and of the quoted line.
 const WHY_LENGTH: usize = 500;
 const QUOTED_LENGTH: usize = 120;
 /// How long to wait for an answer after a failed write, and for a program to end after a failure.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long to wait for an answer after the server was asked to send it sooner.
-const SOONER: Duration = Duration::from_secs(30);
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How a deaddrop ends if another one is already at work there, as `Child::wait` reports it.
-const HELD: &str = "exit code 4";
+const LOCKED_EXIT: &str = "exit code 4";
 /// How often to check for another line to send, and whether a program has ended.
 const SLICE: Duration = Duration::from_millis(20);
 
@@ -99,7 +99,7 @@ pub struct Client {
     incoming: LineBuffer,
     program: Option<Child>,
     /// Why every further call fails, once a call got no answer.
-    over: Option<String>,
+    failure: Option<String>,
     /// The ID of the last request.
     last: u64,
     /// Whether an answer has arrived, and the lines before the first answer.
@@ -119,7 +119,7 @@ impl Client {
             sent: 0,
             incoming: LineBuffer::default(),
             program,
-            over: None,
+            failure: None,
             last: 0,
             answered: false,
             chatter: Vec::new(),
@@ -163,7 +163,7 @@ impl Client {
         let refused = |e: io::Error| {
             Gone::new(format!("{name} cannot be reached: {e}; see that it runs and listens there"))
         };
-        let stream = connected(socket, Instant::now() + patience.min(LONGEST));
+        let stream = connected(socket, Instant::now() + patience.min(MAX_WAIT));
         let client =
             stream.and_then(|stream| Self::new(name.clone(), stream.try_clone()?, stream, None));
         let mut client = client.map_err(refused)?;
@@ -219,7 +219,7 @@ impl Client {
     ) -> Result<Result<T, RpcError>, Gone> {
         self.last += 1;
         match line(self.last, method, params) {
-            Ok(line) => self.exchange(method, line, patience, meanwhile, Self::judge),
+            Ok(line) => self.exchange(method, line, patience, meanwhile, Self::classify),
             Err(why) => Ok(Err(RpcError::new(RpcError::PARAMS, why))),
         }
     }
@@ -233,17 +233,17 @@ impl Client {
         mut meanwhile: Option<&mut dyn FnMut() -> Option<String>>,
         accept: impl Fn(&mut Self, &[u8]) -> Result<Option<T>, String>,
     ) -> Result<T, Gone> {
-        if let Some(reason) = &self.over {
+        if let Some(reason) = &self.failure {
             return Err(Gone::new(reason.clone()));
         }
         if !self.send(line) {
             return Err(self.end("reads no more of what is sent"));
         }
-        let (mut until, mut unwritten) = (Instant::now() + patience.min(LONGEST), None);
+        let (mut until, mut unwritten) = (Instant::now() + patience.min(MAX_WAIT), None);
         loop {
             if let Some(line) = meanwhile.as_mut().and_then(|ask| ask()) {
-                patience = patience.min(SOONER);
-                until = until.min(Instant::now() + SOONER);
+                patience = patience.min(INTERRUPT_TIMEOUT);
+                until = until.min(Instant::now() + INTERRUPT_TIMEOUT);
                 self.send(format!("{}\n", line.trim_end()));
             }
             if let Err(e) = self.write() {
@@ -316,13 +316,13 @@ impl Client {
         // The next read or write reports an error.
         let _ = poll(&mut files, Timespec::try_from(patience).ok().as_ref());
         if let Some(program) = &mut self.program {
-            program.listen();
+            program.read_stderr();
         }
         self.from.as_ref().map_or(Ok(()), |from| self.incoming.read(from).map(drop))
     }
 
     /// Judges a received line: the answer to the last request, or None if it is ignored. The error says what is wrong.
-    fn judge<T: DeserializeOwned>(
+    fn classify<T: DeserializeOwned>(
         &mut self,
         line: &[u8],
     ) -> Result<Option<Result<T, RpcError>>, String> {
@@ -357,7 +357,7 @@ impl Client {
         if let Some(ended) = &ended {
             reason.push_str(&format!(" (it ended with {ended})"));
         }
-        if let Some(said) = self.program.as_ref().map(Child::said)
+        if let Some(said) = self.program.as_ref().map(Child::stderr_tail)
             && !said.trim().is_empty()
         {
             let said = indented(&visible(said.trim()));
@@ -367,8 +367,8 @@ impl Client {
             let last = &self.chatter[self.chatter.len().saturating_sub(3)..];
             reason.push_str(&format!("\nBefore any answer it sent {}", last.join(", ")));
         }
-        self.over = Some(reason.clone());
-        Gone { reason, held: ended.as_deref() == Some(HELD) }
+        self.failure = Some(reason.clone());
+        Gone { reason, held: ended.as_deref() == Some(LOCKED_EXIT) }
     }
 }
 

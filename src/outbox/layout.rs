@@ -51,7 +51,7 @@ pub struct RenderedOutbox {
 }
 
 /// The input for rendering. Secrets are already removed from results and contents.
-pub(super) struct Material<'a> {
+pub(super) struct RenderInput<'a> {
     pub(super) session: &'a Session,
     files: &'a Files,
     /// The texts that are never shortened: the sections before the listing, and the beginning of PROMPT.
@@ -100,33 +100,33 @@ pub fn render(
     }
     let changes = describe_changes(session, &mut redaction);
     let fixed = [sections::before_listing(session, environment), sections::prompt(session)];
-    let material = Material { session, files, fixed, outcomes, changes, requested, included };
+    let material = RenderInput { session, files, fixed, outcomes, changes, requested, included };
 
     let mut near = newest(session);
     let overview = Overview::of(walk, &near);
     near.extend(named_by_person(session, &overview));
     let listing = Listing::new(&overview, session.dialect, &near);
     let limit = environment.max_tokens;
-    let unasked = environment.context_tokens.min(limit);
+    let unrequested = environment.context_tokens.min(limit);
     let is_first = session.sequence == 1;
     // For most outboxes an estimate shows that they are far below the limit, so the vocabulary is not loaded.
-    let whole = files.offered.all(unasked).map(|choices| {
+    let whole = files.offered.all(unrequested).map(|choices| {
         let offered = material.blocks(&choices, &mut redaction);
         let included = (0..material.included.len()).collect();
         let (limits, outline) = (Limits::NONE, String::new());
         let mut whole = Fitted { limits, included, offered, outline, listing: String::new() };
         // A later outbox is about results and requested files, and its listing stays short.
-        let room = if is_first { usize::MAX } else { (unasked / LATER_LISTING).max(LISTING) };
+        let room = if is_first { usize::MAX } else { (unrequested / LATER_LISTING).max(LISTING) };
         whole.listing = list(&listing, room, &mut redaction.redactor);
         whole
     });
-    let most = if is_first { unasked } else { limit };
+    let most = if is_first { unrequested } else { limit };
     let whole = whole.filter(|whole| tokens::estimate(&material.compose(whole)).most <= most);
     let is_short = whole.is_some();
     let fitted = whole.unwrap_or_else(|| {
         let with =
             |shown: &[&str]| Listing::new(&overview, session.dialect, &[&near, shown].concat());
-        material.fit([limit, unasked], &mut redaction, &listing, &with)
+        material.fit([limit, unrequested], &mut redaction, &listing, &with)
     });
     let text = material.compose(&fitted);
     let counted = if is_short { 0 } else { tokens::count(&text) };
@@ -141,7 +141,7 @@ pub fn render(
     RenderedOutbox { text, tokens, shown, excerpts, search_lines, withheld_from, withheld, events }
 }
 
-impl<'a> Material<'a> {
+impl<'a> RenderInput<'a> {
     /// Blocks with the chosen files of the first outbox.
     fn blocks(&self, choices: &[Choice], redaction: &mut Redaction<'a>) -> Vec<FileBlock<'a>> {
         let block = |(file, ranges): &Choice| {
@@ -155,10 +155,10 @@ impl<'a> Material<'a> {
     }
 
     /// Shortens the sections so that the outbox has at most `limit` tokens. Unrequested contents are cut further, to
-    /// about `unasked` tokens in total. `with` makes a listing in which the shown files also count as near to the work.
+    /// about `unrequested` tokens in total. `with` makes a listing in which the shown files also count as near to the work.
     fn fit<'w>(
         &self,
-        [limit, unasked]: [usize; 2],
+        [limit, unrequested]: [usize; 2],
         redaction: &mut Redaction<'a>,
         listing: &Listing<'w>,
         with: &dyn Fn(&[&str]) -> Listing<'w>,
@@ -202,7 +202,7 @@ impl<'a> Material<'a> {
         let blocks: Vec<&FileBlock<'a>> = included.iter().map(|n| &self.included[*n]).collect();
         let left = left.saturating_sub(tokens::count(&render_offered(&blocks, usize::MAX)));
         // Requested contents may exceed the limit for unrequested ones.
-        let room = unasked.saturating_sub(limit - left).max(unasked / 4).min(left);
+        let room = unrequested.saturating_sub(limit - left).max(unrequested / 4).min(left);
         let most = room * CONTENTS / 100;
         // The choice is based on an estimate.
         let mut wanted = std::iter::successors(Some(most), |room| Some(room - room.div_ceil(8)));
@@ -248,7 +248,7 @@ impl<'a> Material<'a> {
 
     fn compose(&self, fitted: &Fitted<'a>) -> String {
         let Fitted { limits, listing, outline, .. } = fitted;
-        let offered: Vec<&FileBlock<'a>> = self.unasked(fitted).collect();
+        let offered: Vec<&FileBlock<'a>> = self.unrequested(fitted).collect();
         let offered = render_offered(&offered, self.files.offered.listed);
         let ([before_listing, prompt], offered) = (&self.fixed, &offered);
         let [header, results, requested, end] = &self.within(limits);
@@ -258,14 +258,17 @@ impl<'a> Material<'a> {
     }
 
     /// The blocks with contents that nobody requested.
-    fn unasked<'f>(&'f self, fitted: &'f Fitted<'a>) -> impl Iterator<Item = &'f FileBlock<'a>> {
+    fn unrequested<'f>(
+        &'f self,
+        fitted: &'f Fitted<'a>,
+    ) -> impl Iterator<Item = &'f FileBlock<'a>> {
         fitted.included.iter().map(|n| &self.included[*n]).chain(&fitted.offered)
     }
 
     /// The files that the model sees.
     fn shown(&self, fitted: &Fitted<'a>) -> Vec<ShownFile> {
         let (limits, wholes) = (&fitted.limits, &self.files.wholes);
-        let offered = self.unasked(fitted).filter_map(|block| block.shown(usize::MAX, wholes));
+        let offered = self.unrequested(fitted).filter_map(|block| block.shown(usize::MAX, wholes));
         let requested = self.requested.blocks.iter().enumerate();
         let requested = requested.filter_map(|(n, block)| block.shown(limits.of_block(n), wholes));
         // In sessions of operations, results contain the files. In sessions of tags, files are read after the reply.

@@ -33,7 +33,7 @@ struct ListedFolder<'w> {
     /// The folder's path with a `/` at the end; empty for the root.
     path: &'w str,
     first_row: usize,
-    way: Option<NearPlace>,
+    nearness: Option<NearPlace>,
     /// The number of children.
     width: usize,
     /// The first [`LIMIT`] children, and those near the work. Other children are never shown.
@@ -50,7 +50,7 @@ type Counts = [Count; 2];
 /// A row, or a folder with its rows.
 struct ListedChild<'w> {
     row: usize,
-    way: Option<NearPlace>,
+    nearness: Option<NearPlace>,
     folder: Option<Box<ListedFolder<'w>>>,
 }
 
@@ -133,9 +133,10 @@ impl<'w> Listing<'w> {
         lines: &mut Vec<String>,
     ) {
         let [near, highest_price, first] = limits;
-        let is_near = |way: Option<NearPlace>| way.is_some_and(|way| way.rank <= near);
-        let way = folder.way.filter(|way| is_near(Some(*way)));
-        let distance = way.map_or(distance, |way| way.distance);
+        let is_near =
+            |nearness: Option<NearPlace>| nearness.is_some_and(|nearness| nearness.rank <= near);
+        let nearness = folder.nearness.filter(|nearness| is_near(Some(*nearness)));
+        let distance = nearness.map_or(distance, |nearness| nearness.distance);
         let ListedFolder { width, first_row, .. } = *folder;
         // The files in the root show what kind of project it is.
         let steps = if folder.path.is_empty() { 1 } else { distance + 1 };
@@ -143,7 +144,7 @@ impl<'w> Listing<'w> {
         let is_whole = width <= LIMIT && price < highest_price;
         let (mut hidden, before) = (folder.rest, lines.len());
         for (n, child) in folder.children.iter().enumerate() {
-            let is_shown = is_whole || way.is_some() && (n < first || is_near(child.way));
+            let is_shown = is_whole || nearness.is_some() && (n < first || is_near(child.nearness));
             match &child.folder {
                 _ if !is_shown => add(&mut hidden, child.counts(self.overview)),
                 Some(folder) => self.add_folder(folder, distance + 1, limits, lines),
@@ -169,9 +170,9 @@ impl<'w> ListedFolder<'w> {
         mut rows: Range<usize>,
         near_places: &HashMap<String, NearPlace>,
     ) -> Self {
-        let (way, children) = (near_places.get(path).copied(), Vec::new());
+        let (nearness, children) = (near_places.get(path).copied(), Vec::new());
         let (first_row, width, rest, all) = (rows.start, 0, [Count::NONE; 2], [Count::NONE; 2]);
-        let mut folder = Self { path, first_row, way, width, children, rest, all };
+        let mut folder = Self { path, first_row, nearness, width, children, rest, all };
         while let Some(row) = rows.next() {
             let path = overview.path(row);
             let slash = memchr::memchr(b'/', &path.as_bytes()[folder.path.len()..]);
@@ -182,15 +183,15 @@ impl<'w> ListedFolder<'w> {
                 rows.start = inside.end;
                 Box::new(Self::new(overview, inner, inside, near_places))
             });
-            let way = match &inner {
-                Some(inner) => inner.way,
-                None => folder.way.and_then(|_| near_places.get(path).copied()),
+            let nearness = match &inner {
+                Some(inner) => inner.nearness,
+                None => folder.nearness.and_then(|_| near_places.get(path).copied()),
             };
-            let child = ListedChild { row, way, folder: inner };
+            let child = ListedChild { row, nearness, folder: inner };
             let counts = child.counts(overview);
             folder.width += 1;
             add(&mut folder.all, counts);
-            if folder.width <= LIMIT || way.is_some() {
+            if folder.width <= LIMIT || nearness.is_some() {
                 folder.children.push(child);
             } else {
                 add(&mut folder.rest, counts);

@@ -3,7 +3,7 @@
 
 use super::budget::{clipped, first_lines, keep};
 use super::events;
-use super::layout::Material;
+use super::layout::RenderInput;
 use super::redaction::Redaction;
 use crate::protocol::{Detail, Dialect, Outcome, operations, tags};
 use crate::session::{Ignored, Reversal, Session, TurnChanges};
@@ -40,8 +40,8 @@ impl Limits {
 }
 
 /// The section, within limits; empty if there is nothing to report.
-pub(super) fn render(material: &Material<'_>, limits: &Limits) -> String {
-    let Material { session, outcomes, .. } = material;
+pub(super) fn render(material: &RenderInput<'_>, limits: &Limits) -> String {
+    let RenderInput { session, outcomes, .. } = material;
     if session.dialect == Dialect::Operations {
         let events = events::message(session, outcomes, limits);
         return format!("\n## Events\n{}", operations::print(&events));
@@ -58,7 +58,7 @@ pub(super) fn render(material: &Material<'_>, limits: &Limits) -> String {
 }
 
 /// The text of each result, and whether it is a success.
-fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)> {
+fn describe_each(material: &RenderInput<'_>, limits: &Limits) -> Vec<(bool, String)> {
     let (mut reads, mut excerpt_room) = (0.., tags::EXCERPT_LINES);
     let line = |text: &str| clipped(text, limits.each.max(LINE));
     let result = |outcome: &Outcome| {

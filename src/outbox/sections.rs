@@ -3,7 +3,7 @@
 use super::Environment;
 use super::boundaries::could_be_marker;
 use super::budget::{beginning, clipped};
-use super::layout::Material;
+use super::layout::RenderInput;
 use super::results::changes_within;
 use crate::protocol::{Dialect, Outcome, operations, tags};
 use crate::session::Session;
@@ -85,7 +85,7 @@ pub(super) fn prompt(session: &Session) -> String {
 }
 
 /// The rest of PROMPT, with lists of about `limit` characters.
-pub(super) fn prompt_end(material: &Material<'_>, limit: usize) -> String {
+pub(super) fn prompt_end(material: &RenderInput<'_>, limit: usize) -> String {
     let session = material.session;
     let end = end(session, session.added);
     if session.sequence == 1 {

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use crate::protocol::jsonrpc::Method;
 
-/// The pool for lines longer than [`FREE`], in bytes: enough for six of maximum length.
+/// The pool for lines longer than [`UNPOOLED_LIMIT`], in bytes: enough for six of maximum length.
 pub(super) const LINES: usize = 192 << 20;
 /// The pool for answers, in bytes: enough for four answers with the longest file.
 pub(super) const ANSWERS: usize = 320 << 20;
 /// The maximum size in bytes of a line or an answer that needs no share.
-pub(super) const FREE: usize = 256 << 10;
+pub(super) const UNPOOLED_LIMIT: usize = 256 << 10;
 /// The maximum answer to a read, in bytes: a file of 10 MiB whose bytes are all written as `\u001b`.
 const READ: usize = 72 << 20;
 /// The maximum answer to a command, in bytes: two streams of a megabyte, escaped in the same way.
@@ -23,7 +23,7 @@ const RAN: usize = 16 << 20;
 
 /// How many bytes to reserve for an answer of unknown length: before the request is carried out, and
 /// afterwards. A command needs little memory for its answer until it has ended.
-pub(super) fn room(method: &Method) -> (usize, usize) {
+pub(super) fn answer_reserve(method: &Method) -> (usize, usize) {
     match method {
         Method::ReadFile { .. }
         | Method::ListDir { .. }
@@ -44,9 +44,9 @@ pub(super) fn room(method: &Method) -> (usize, usize) {
 
 /// A counting semaphore for bytes or other units.
 #[derive(Clone)]
-pub(super) struct Pool(Arc<Inside>);
+pub(super) struct Pool(Arc<PoolState>);
 
-struct Inside {
+struct PoolState {
     total: usize,
     taken: Mutex<Taken>,
     changed: Condvar,
@@ -70,7 +70,7 @@ pub(super) struct Share {
 
 impl Pool {
     pub(super) fn new(total: usize) -> Self {
-        Self(Arc::new(Inside { total, taken: Mutex::default(), changed: Condvar::new() }))
+        Self(Arc::new(PoolState { total, taken: Mutex::default(), changed: Condvar::new() }))
     }
 
     /// Takes `count` units, and waits until they are available. If nothing else is taken, it does not wait.
@@ -130,7 +130,7 @@ impl Pool {
 
 impl Share {
     /// Changes the share to `count` units: returns the surplus, or takes what is missing without waiting.
-    pub(super) fn keep(&mut self, count: usize) {
+    pub(super) fn resize(&mut self, count: usize) {
         let mut taken = self.pool.taken();
         taken.count = taken.count - self.count + count;
         #[cfg(test)]
@@ -143,16 +143,16 @@ impl Share {
         }
     }
 
-    /// Changes the share to what `bytes` bytes need, which is nothing up to [`FREE`].
-    pub(super) fn keep_for(&mut self, bytes: usize) {
-        self.keep(if bytes <= FREE { 0 } else { bytes });
+    /// Changes the share to what `bytes` bytes need, which is nothing up to [`UNPOOLED_LIMIT`].
+    pub(super) fn resize_for(&mut self, bytes: usize) {
+        self.resize(if bytes <= UNPOOLED_LIMIT { 0 } else { bytes });
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
         if self.count > 0 {
-            self.keep(0);
+            self.resize(0);
         }
     }
 }
@@ -166,16 +166,16 @@ mod tests {
 
     #[test]
     fn who_needs_more_than_there_is_waits_for_others_and_gets_it_alone() {
-        let pool = Pool::new(10 * FREE);
-        let mut first = pool.take(6 * FREE);
-        drop(pool.take(4 * FREE));
+        let pool = Pool::new(10 * UNPOOLED_LIMIT);
+        let mut first = pool.take(6 * UNPOOLED_LIMIT);
+        drop(pool.take(4 * UNPOOLED_LIMIT));
         // The surplus is returned, and a small amount needs no share.
-        first.keep_for(2 * FREE);
-        assert_eq!(pool.count(), 2 * FREE);
+        first.resize_for(2 * UNPOOLED_LIMIT);
+        assert_eq!(pool.count(), 2 * UNPOOLED_LIMIT);
         let (sent, received) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(|| {
-                let large = pool.take(50 * FREE);
+                let large = pool.take(50 * UNPOOLED_LIMIT);
                 sent.send(()).unwrap();
                 drop(large);
             });
@@ -183,9 +183,9 @@ mod tests {
                 thread::yield_now();
             }
             assert!(received.try_recv().is_err(), "it would be more than there is");
-            first.keep_for(FREE);
+            first.resize_for(UNPOOLED_LIMIT);
             received.recv().unwrap();
         });
-        assert_eq!((pool.count(), pool.most()), (0, 50 * FREE));
+        assert_eq!((pool.count(), pool.most()), (0, 50 * UNPOOLED_LIMIT));
     }
 }

@@ -13,7 +13,7 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::{Errno, ioctl_fionbio};
 
 use super::Given;
-use super::budget::{FREE, Share, room};
+use super::budget::{Share, UNPOOLED_LIMIT, answer_reserve};
 use super::server::{Server, spawn};
 use crate::client::lines::{CHUNK, LineBuffer};
 use crate::protocol::jsonrpc::{self, LINE_LIMIT, Method, RpcError, connected, connects_to};
@@ -72,7 +72,7 @@ impl Connection<'_> {
         let mut is_first = true;
         while let Some((share, is_too_long)) = self.await_line()? {
             let line = self.incoming.take_line().unwrap_or_else(|| self.incoming.take_rest());
-            match read((!is_too_long).then_some(line), is_first) {
+            match parse_line((!is_too_long).then_some(line), is_first) {
                 LineRequest::Nothing => {}
                 LineRequest::Answered(answer) => self.answers.extend(answer.into_bytes()),
                 LineRequest::Call(id, method) => self.call(id, method, share)?,
@@ -91,7 +91,7 @@ impl Connection<'_> {
         let (server, mut is_too_long) = (self.server, false);
         loop {
             let length = self.incoming.first_length();
-            if length > FREE && self.long_line.is_none() {
+            if length > UNPOOLED_LIMIT && self.long_line.is_none() {
                 self.write()?;
                 // Reserve the maximum now, while this connection has no other share, which prevents a deadlock.
                 self.long_line = Some(server.lines.take(LINE_LIMIT));
@@ -110,7 +110,7 @@ impl Connection<'_> {
             }
             if has_line {
                 let mut share = self.long_line.take().unwrap_or_else(|| server.lines.take(0));
-                share.keep_for(self.incoming.first_length());
+                share.resize_for(self.incoming.first_length());
                 return Ok(Some((share, is_too_long)));
             }
             // Answers are collected only while the next request is already here. It may arrive during the write.
@@ -125,7 +125,7 @@ impl Connection<'_> {
     /// Carries out a request, and answers it if it has an id.
     fn call(&mut self, id: Option<u64>, method: Method, held: Share) -> io::Result<()> {
         let pool = &self.server.answers;
-        let (before, after) = room(&method);
+        let (before, after) = answer_reserve(&method);
         // Write earlier answers first if this request may take long or must wait for memory.
         if pool.count() > 0 || !matches!(method, Method::Ping {} | Method::ReadFile { .. }) {
             self.write()?;
@@ -147,7 +147,7 @@ impl Connection<'_> {
         }
         let answer = jsonrpc::answer(id, given.as_ref());
         drop(given);
-        share.keep_for(answer.len());
+        share.resize_for(answer.len());
         if share.count > 0 {
             self.write()?;
         }
@@ -228,7 +228,7 @@ fn interrupts(lines: &[u8]) -> impl Iterator<Item = String> {
 }
 
 /// Parses a line; None stands for a line that is too long.
-fn read(line: Option<Vec<u8>>, is_first: bool) -> LineRequest {
+fn parse_line(line: Option<Vec<u8>>, is_first: bool) -> LineRequest {
     let refuse =
         |id, fault: &RpcError| LineRequest::Answered(jsonrpc::answer::<Given>(id, Err(fault)));
     let Some(line) = line else {

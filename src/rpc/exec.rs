@@ -1,7 +1,7 @@
 //! Commands: `exec` and `exec_code`.
 
 use super::Served;
-use super::served::words;
+use super::served::describe_failure;
 use crate::policy::Grant;
 use crate::protocol::jsonrpc::{self, Done, ExecResult, TRUNCATED, interpreter};
 use crate::protocol::{
@@ -10,14 +10,14 @@ use crate::protocol::{
 use crate::text::{shell_word, visible_line};
 
 /// The exit code of a command that did not start or was ended by a signal.
-const NO_CODE: i32 = -1;
+const FAILED_CODE: i32 = -1;
 /// The exit code of a command that timed out, as with timeout(1).
-const LATE: i32 = 124;
+const TIMEOUT_CODE: i32 = 124;
 
 impl Served {
     /// Runs a shell command.
     pub(super) fn exec(&self, command: String) -> ExecResult {
-        if let Err(reason) = self.is_there() {
+        if let Err(reason) = self.check_root() {
             return not_started(&reason);
         }
         let stopped = || self.serving.stop.is_asked();
@@ -33,11 +33,11 @@ impl Served {
             Err(e) => return not_started(&e.to_string()),
         };
         let mut result = match detail {
-            Detail::Ran(execution) => ended(execution),
-            Detail::Failed(failure) => not_started(&words(&failure)),
+            Detail::Ran(execution) => exec_result(execution),
+            Detail::Failed(failure) => not_started(&describe_failure(&failure)),
             other => not_started(&format!("it came to {other:?}")),
         };
-        warnings.iter().for_each(|warning| tell(&mut result.stderr, &warning.text));
+        warnings.iter().for_each(|warning| append_message(&mut result.stderr, &warning.text));
         result
     }
 
@@ -45,7 +45,7 @@ impl Served {
     pub(super) fn exec_code(&self, lang: &str, code: &str) -> ExecResult {
         let Some((program, flag)) = interpreter(lang) else {
             let stderr = jsonrpc::shortened(format!("unsupported language: {lang}"));
-            return ExecResult { exit_code: NO_CODE, stdout: String::new(), stderr };
+            return ExecResult { exit_code: FAILED_CODE, stdout: String::new(), stderr };
         };
         if code.contains('\0') {
             return not_started("the code holds a NUL character, which no program can be given");
@@ -62,12 +62,12 @@ impl Served {
 
 fn not_started(reason: &str) -> ExecResult {
     let mut stderr = String::new();
-    tell(&mut stderr, reason);
-    ExecResult { exit_code: NO_CODE, stdout: String::new(), stderr }
+    append_message(&mut stderr, reason);
+    ExecResult { exit_code: FAILED_CODE, stdout: String::new(), stderr }
 }
 
 /// Converts the result of a command.
-fn ended(execution: Execution) -> ExecResult {
+fn exec_result(execution: Execution) -> ExecResult {
     let Execution { ending, output, .. } = execution;
     let (stdout, mut stderr) = match output {
         CommandOutput::Apart { stdout, stderr } => (text(stdout), text(stderr)),
@@ -75,17 +75,17 @@ fn ended(execution: Execution) -> ExecResult {
     };
     let exit_code = match &ending {
         Ending::Exited(code) => *code,
-        Ending::TimedOut(_) => LATE,
-        _ => NO_CODE,
+        Ending::TimedOut(_) => TIMEOUT_CODE,
+        _ => FAILED_CODE,
     };
-    let told = match &ending {
+    let message = match &ending {
         Ending::Interrupted => {
             Some("ended, since the server stops; it may have run in part".to_owned())
         }
         ending => ending.in_words(),
     };
-    if let Some(told) = told {
-        tell(&mut stderr, &told);
+    if let Some(message) = message {
+        append_message(&mut stderr, &message);
     }
     ExecResult { exit_code, stdout, stderr }
 }
@@ -100,11 +100,11 @@ fn text(capture: Capture) -> String {
 }
 
 /// Appends a message of deaddrop to what a command wrote.
-fn tell(stderr: &mut String, told: &str) {
+fn append_message(stderr: &mut String, message: &str) {
     if !stderr.is_empty() && !stderr.ends_with('\n') {
         stderr.push('\n');
     }
-    stderr.push_str(&format!("deaddrop: {}\n", visible_line(told)));
+    stderr.push_str(&format!("deaddrop: {}\n", visible_line(message)));
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
         let capture = |head: &str| Capture { head: head.to_owned(), ..Capture::default() };
         let output = CommandOutput::Apart { stdout: capture("out"), stderr: capture(stderr) };
         let duration = Duration::ZERO;
-        let result = ended(Execution { command: String::new(), ending, output, duration });
+        let result = exec_result(Execution { command: String::new(), ending, output, duration });
         assert_eq!(result.stdout, "out");
         (result.exit_code, result.stderr)
     }
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(text(cut.clone()), "x\n... [output truncated]");
         let output = CommandOutput::Apart { stdout: cut.clone(), stderr: cut };
         let (command, ending) = (String::new(), Ending::Signalled(15));
-        let result = ended(Execution { command, ending, output, duration: Duration::ZERO });
+        let result = exec_result(Execution { command, ending, output, duration: Duration::ZERO });
         let told = "x\n... [output truncated]\ndeaddrop: ended by signal 15\n";
         assert_eq!(result.stderr, told);
         assert_eq!(result.stdout, "x\n... [output truncated]");

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::Served;
-use super::served::words;
+use super::served::describe_failure;
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::policy::Grant;
@@ -17,16 +17,16 @@ use crate::text::{byte_count, visible_line};
 use crate::workspace::Contents;
 
 /// The longest path that systems accept, in bytes.
-const LONGEST: usize = 4095;
+const MAX_PATH: usize = 4095;
 /// How many characters of a longer path are shown in the error.
-const TOLD: usize = 200;
+const SHOWN_PATH: usize = 200;
 
 impl Served {
     /// Reads a whole text file.
     pub(super) fn read_file(&self, sent: &str) -> Result<FileContent, RpcError> {
         let workspace = &self.serving.workspace;
-        let path = named_file(workspace.path(), sent)?;
-        self.is_there().map_err(|reason| with_path(sent, &reason))?;
+        let path = resolve_file(workspace.path(), sent)?;
+        self.check_root().map_err(|reason| with_path(sent, &reason))?;
         self.may_read(sent, &path)?;
         let policy = self.serving.policy.as_ref();
         let most = policy.and_then(|policy| policy.files.max_bytes);
@@ -55,13 +55,13 @@ impl Served {
 
     /// Creates or replaces a file, and creates missing parent folders.
     pub(super) fn write_file(&self, sent: &str, content: String) -> Result<Written, RpcError> {
-        let path = named_file(self.serving.workspace.path(), sent)?;
-        self.is_there().map_err(|reason| with_path(sent, &reason))?;
+        let path = resolve_file(self.serving.workspace.path(), sent)?;
+        self.check_root().map_err(|reason| with_path(sent, &reason))?;
         let content = content.into();
         let operation = Operation::Create { path, content, existing: Existing::Replace };
         // If commands may write protected files, refusing them here would protect nothing.
-        let opens = Grant { protected: !self.guarded, ..Grant::default() };
-        let failed = |failure: &Failure| with_path(sent, &words(failure));
+        let grant = Grant { protected: !self.guarded, ..Grant::default() };
+        let failed = |failure: &Failure| with_path(sent, &describe_failure(failure));
         let cannot = |e: Error| with_path(sent, &e.to_string());
         let executor = self.executor(&|| false);
         let refused = self.refused(&operation, Grant::default(), &executor).map_err(cannot)?;
@@ -75,7 +75,7 @@ impl Served {
                 visible_line(sent)
             )));
         }
-        let done = self.perform(executor, &operation, opens, &mut |_| Ok(()));
+        let done = self.perform(executor, &operation, grant, &mut |_| Ok(()));
         match done.map_err(cannot)?.detail {
             Detail::Failed(failure) => Err(failed(&failure)),
             _ => Ok(Written { success: true }),
@@ -85,8 +85,8 @@ impl Served {
     /// Lists a folder. Bytes of names that are not valid UTF-8 are shown as U+FFFD.
     pub(super) fn list_dir(&self, sent: &str) -> Result<Entries, RpcError> {
         let workspace = &self.serving.workspace;
-        let path = named(workspace.path(), sent)?;
-        self.is_there().map_err(|reason| with_path(sent, &reason))?;
+        let path = resolve(workspace.path(), sent)?;
+        self.check_root().map_err(|reason| with_path(sent, &reason))?;
         if let Some(path) = &path {
             self.may_read(sent, path)?;
         }
@@ -102,15 +102,15 @@ impl Served {
 
     fn may_read(&self, sent: &str, path: &RelPath) -> Result<(), RpcError> {
         let refused = self.refused_read(path)?;
-        refused.map_or(Ok(()), |failure| Err(with_path(sent, &words(&failure))))
+        refused.map_or(Ok(()), |failure| Err(with_path(sent, &describe_failure(&failure))))
     }
 }
 
 /// Resolves a path sent by a client, given the canonical path of the root; None is the root itself.
-fn named(root: &Path, sent: &str) -> Result<Option<RelPath>, RpcError> {
+fn resolve(root: &Path, sent: &str) -> Result<Option<RelPath>, RpcError> {
     let text = visible_line(sent);
-    if sent.len() > LONGEST {
-        let begin: String = text.chars().take(TOLD).collect();
+    if sent.len() > MAX_PATH {
+        let begin: String = text.chars().take(SHOWN_PATH).collect();
         return Err(RpcError::internal(format!(
             "Path is too long ({} bytes): '{begin}…'",
             sent.len()
@@ -144,9 +144,9 @@ fn named(root: &Path, sent: &str) -> Result<Option<RelPath>, RpcError> {
     path.map_err(|fault| with_path(sent, &fault.to_string()))
 }
 
-/// Like `named`, for a file. The root itself is an error.
-fn named_file(root: &Path, sent: &str) -> Result<RelPath, RpcError> {
-    let named = named(root, sent)?;
+/// Like `resolve`, for a file. The root itself is an error.
+fn resolve_file(root: &Path, sent: &str) -> Result<RelPath, RpcError> {
+    let named = resolve(root, sent)?;
     if matches!(sent.rsplit('/').next(), Some("" | "." | "..") | None) {
         return Err(RpcError::internal(PathFault::NoFile(sent.to_owned()).to_string()));
     }
@@ -194,7 +194,7 @@ mod tests {
         fs::create_dir_all(root.join("sub")).unwrap();
         let alias = folder.path().join("alias");
         symlink(&root, &alias).unwrap();
-        let at = |path: &str| named(&root, path);
+        let at = |path: &str| resolve(&root, path);
         for base in [root.to_str().unwrap(), alias.to_str().unwrap()] {
             assert_eq!(at(&format!("{base}/a/b")), Ok(Some(below_root("a/b"))));
             assert_eq!(at(&format!("{base}//a/./x/../b/")), Ok(Some(below_root("a/b"))));
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn of_the_whole_machine_every_absolute_path_is_in_reach() {
-        let at = |path: &str| named(Path::new("/"), path);
+        let at = |path: &str| resolve(Path::new("/"), path);
         assert_eq!(at("/etc/hostname"), Ok(Some(below_root("etc/hostname"))));
         assert_eq!(at("/../etc"), Ok(Some(below_root("etc"))));
         assert_eq!(at("/"), Ok(None));
@@ -244,18 +244,18 @@ mod tests {
     #[test]
     fn what_no_path_can_be_is_told_with_it() {
         let root = Path::new("/");
-        let told = |path: &str| named(root, path).unwrap_err().message;
+        let told = |path: &str| resolve(root, path).unwrap_err().message;
         assert_eq!(told("a\0b"), "Path contains the character U+0000: 'a␀b'");
         assert!(told("a\\b").ends_with("'a\\b'"));
         let long = "x".repeat(256);
         assert!(told(&format!("/{long}")).contains(&long));
         assert!(told(&"y/".repeat(3000)).starts_with("Path is too long (6000 bytes): 'y/y"));
         for path in ["a/", "a/.", "a/..", "/", "", "/a/b/"] {
-            let fault = named_file(root, path).unwrap_err();
+            let fault = resolve_file(root, path).unwrap_err();
             assert_eq!(fault.message, format!("Path names no file: '{path}'"));
         }
-        assert!(named_file(root, "a/./b").is_ok());
-        let fault = named_file(Path::new("/tmp"), "/tmp").unwrap_err();
+        assert!(resolve_file(root, "a/./b").is_ok());
+        let fault = resolve_file(Path::new("/tmp"), "/tmp").unwrap_err();
         assert_eq!(fault.message, "'/tmp' is a folder, not a file");
     }
 

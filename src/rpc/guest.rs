@@ -9,9 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Served;
-use super::scratch_dir::{HeldDir, remove_session};
-use super::served::unseen;
-use super::steps::{Begun, Going, Held, SLICE, Taken, is_key};
+use super::scratch_dir::{LockedDir, remove_session};
+use super::served::unchecked_warning;
+use super::steps::{BeginRecord, LOCK_RETRY, LockResult, LockedRecord, RunningStep, is_key};
 use crate::error::Error;
 use crate::executor::{
     InterruptedStep, WriteAhead, has_effect, inspect_on_disk, list_or_search, lost_command,
@@ -33,7 +33,7 @@ use crate::workspace::protected::{Protection, Snapshot};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Served {
-    pub(super) fn about(&self, asked: AboutParams) -> Result<About, RpcError> {
+    pub(super) fn about(&self, params: AboutParams) -> Result<About, RpcError> {
         let runner = &self.serving.runner;
         let confinement = runner.confinement(&self.serving.scratch_dir);
         let policy = self.serving.policy.as_ref();
@@ -55,13 +55,13 @@ impl Served {
             guarded: self.guarded,
             protected: workspace.protected_names().map(str::to_owned).collect(),
             offline: policy.is_some_and(|policy| policy.network == Some(false)),
-            tools: if asked.tools { tools().clone() } else { Vec::new() },
+            tools: if params.tools { tools().clone() } else { Vec::new() },
             root: workspace.path().to_string_lossy().into_owned(),
             state: self.steps.identity()?,
         })
     }
 
-    pub(super) fn walked(&self) -> Result<WalkResult, RpcError> {
+    pub(super) fn walk(&self) -> Result<WalkResult, RpcError> {
         let workspace = &self.serving.workspace;
         let mut walk = workspace.walk()?;
         workspace.count_ignored(&mut walk);
@@ -74,18 +74,18 @@ impl Served {
         })
     }
 
-    pub(super) fn looked(&self, asked: &PathFactsParams) -> PathFactsResult {
+    pub(super) fn path_facts(&self, params: &PathFactsParams) -> PathFactsResult {
         let workspace = self.serving.workspace.as_is();
-        let digest = || workspace.content_digest(&asked.operation);
+        let digest = || workspace.content_digest(&params.operation);
         PathFactsResult {
-            facts: workspace.path_facts(&asked.operation),
-            resolved_path: workspace.resolved_path(&asked.operation),
-            content_digest: if asked.with_digest { digest() } else { None },
+            facts: workspace.path_facts(&params.operation),
+            resolved_path: workspace.resolved_path(&params.operation),
+            content_digest: if params.with_digest { digest() } else { None },
         }
     }
 
-    pub(super) fn contents(&self, asked: &ReadParams) -> Result<ReadResult, RpcError> {
-        let ReadParams { path, limit, part } = asked;
+    pub(super) fn read(&self, params: &ReadParams) -> Result<ReadResult, RpcError> {
+        let ReadParams { path, limit, part } = params;
         if let Some(failure) = self.refused_read(path)? {
             return Ok(ReadResult::Failed(failure));
         }
@@ -101,14 +101,14 @@ impl Served {
     }
 
     /// Lists files, or searches for lines in them.
-    pub(super) fn found_there(&self, asked: &FindParams) -> Result<Done, RpcError> {
-        let FindParams { operation, files, key } = asked;
+    pub(super) fn find(&self, params: &FindParams) -> Result<Done, RpcError> {
+        let FindParams { operation, files, key } = params;
         if !matches!(operation, Operation::List { .. } | Operation::Search { .. }) {
             return Err(RpcError::params("only a list or a search finds something"));
         }
         key.as_deref().map_or(Ok(()), |key| check_key("key", key))?;
         let going = key.as_deref().map(|key| self.steps.enter(key));
-        let is_to_end = || going.as_ref().is_some_and(Going::is_to_end);
+        let is_to_end = || going.as_ref().is_some_and(RunningStep::is_to_end);
         let interrupted = || self.serving.stop.is_asked() || is_to_end();
         let executor = self.executor(&interrupted);
         if let Some(failure) = self.refused(operation, Grant::default(), &executor)? {
@@ -125,13 +125,13 @@ impl Served {
     }
 
     /// Carries out a step, or returns its result if it was carried out before.
-    pub(super) fn step(&self, asked: &StepParams) -> Result<State, RpcError> {
-        let StepParams { key, operation, settled, .. } = asked;
+    pub(super) fn step(&self, params: &StepParams) -> Result<State, RpcError> {
+        let StepParams { key, operation, settled, .. } = params;
         check_key("key", key)?;
         check_operation(operation)?;
-        asked.own.as_deref().map_or(Ok(()), |own| check_key("the name of a session", own))?;
+        params.own.as_deref().map_or(Ok(()), |own| check_key("the name of a session", own))?;
         let going = self.steps.enter(key);
-        self.check_state(asked.state.as_deref())?;
+        self.check_state(params.state.as_deref())?;
         for settled in settled.iter().filter(|settled| *settled != key && is_key(settled)) {
             // The host has this result. If removing its record fails, it is removed when it is old.
             let _ = self.steps.forget(settled);
@@ -148,20 +148,20 @@ impl Served {
             return Err(RpcError::params(format!("the key '{key}' is of another operation")));
         }
         loop {
-            match self.found(key, &mut held)? {
+            match self.step_state(key, &mut held)? {
                 State::Unknown => break,
                 done @ State::Done(_) => return Ok(done),
                 State::Running if stop.is_asked() || going.is_to_end() => {
                     return Err(later("the command of a deaddrop that died is still running"));
                 }
-                State::Running => thread::sleep(SLICE),
+                State::Running => thread::sleep(LOCK_RETRY),
             }
         }
         if stop.is_asked() {
             let _ = self.steps.remove(key, &held);
             return Err(stopped("the step was not begun"));
         }
-        let carried = self.carry_out(asked, digest, &mut held, &going);
+        let carried = self.carry_out(params, digest, &mut held, &going);
         if carried.is_err() {
             // An empty file means the same as no file.
             let _ = self.steps.remove(key, &held);
@@ -171,19 +171,21 @@ impl Served {
     }
 
     /// Returns the state of a step.
-    pub(super) fn came_to(&self, asked: &ResultParams) -> Result<State, RpcError> {
-        let ResultParams { key, state } = asked;
+    pub(super) fn step_result(&self, params: &ResultParams) -> Result<State, RpcError> {
+        let ResultParams { key, state } = params;
         check_key("key", key)?;
         self.check_state(state.as_deref())?;
         let taken = self.steps.try_hold(key, false).map_err(|e| unknown(&e))?;
         self.steps.forget_old(key);
         match taken {
-            Taken::Missing => Ok(State::Unknown),
-            Taken::Elsewhere => Ok(State::Running),
-            Taken::Held(held) if held.begun.as_ref().is_some_and(|begun| begun.key != *key) => {
+            LockResult::Missing => Ok(State::Unknown),
+            LockResult::Elsewhere => Ok(State::Running),
+            LockResult::Held(held)
+                if held.begun.as_ref().is_some_and(|begun| begun.key != *key) =>
+            {
                 Ok(State::Unknown)
             }
-            Taken::Held(mut held) => self.found(key, &mut held),
+            LockResult::Held(mut held) => self.step_state(key, &mut held),
         }
     }
 
@@ -201,27 +203,28 @@ impl Served {
     /// Carries out a step that was never begun. After an error nothing was done.
     fn carry_out(
         &self,
-        asked: &StepParams,
+        params: &StepParams,
         operation: Digest,
-        held: &mut Held,
-        going: &Going,
+        held: &mut LockedRecord,
+        going: &RunningStep,
     ) -> Result<Done, Error> {
-        let (serving, key) = (&self.serving, &asked.key);
+        let (serving, key) = (&self.serving, &params.key);
         let interrupted = || serving.stop.is_asked() || going.is_to_end();
-        let timeout = |asked| Some(self.timeout(asked));
-        let (lock, dir) = (self.steps.lock_of(key), self.scratch_dir_of(asked)?);
-        let mut executor = self.executor_named(&name_of(key), &dir.folder, &interrupted);
+        let timeout = |params| Some(self.timeout(params));
+        let (lock, dir) = (self.steps.lock_of(key), self.scratch_dir_of(params)?);
+        let mut executor = self.executor_named(&quarantine_name(key), &dir.folder, &interrupted);
         executor.timeout = &timeout;
         executor.lock = Some(&lock);
-        executor.network = self.network(asked.network);
-        executor.output_limit = Some(asked.output_limit.min(STREAM_LIMIT));
+        executor.network = self.network(params.network);
+        executor.output_limit = Some(params.output_limit.min(STREAM_LIMIT));
 
-        let command = match &asked.operation {
+        let command = match &params.operation {
             Operation::Run(run) => Some(run.command.clone()),
             _ => None,
         };
-        let mut begun = Begun { key: key.clone(), operation, command, guard: None, effect: None };
-        let opens = Grant { protected: asked.protected, repository: asked.repository };
+        let mut begun =
+            BeginRecord { key: key.clone(), operation, command, guard: None, effect: None };
+        let grant = Grant { protected: params.protected, repository: params.repository };
         let mut before = |coming: WriteAhead<'_>| match coming {
             WriteAhead::Guard(snapshot) => {
                 begun.guard = Some(snapshot.clone());
@@ -234,7 +237,7 @@ impl Served {
                 held.begin(&begun)
             }
         };
-        let done = self.perform(executor, &asked.operation, opens, &mut before)?;
+        let done = self.perform(executor, &params.operation, grant, &mut before)?;
         if begun.effect.is_some() || held.begin(&begun).is_ok() {
             self.conclude(key, held, &done);
         }
@@ -243,20 +246,20 @@ impl Served {
 
     /// Records the result of a step. If that fails, the result is still returned now; later the disk shows the
     /// result of a file operation, and a command counts as lost.
-    fn conclude(&self, key: &str, held: &mut Held, done: &Done) {
+    fn conclude(&self, key: &str, held: &mut LockedRecord, done: &Done) {
         if held.finish(done).is_ok() {
             self.steps.end_of_command(key);
         }
     }
 
     /// The scratch directory of a step: its session's, if it has one, otherwise the server's.
-    fn scratch_dir_of(&self, asked: &StepParams) -> Result<HeldDir, Error> {
-        let Some(session) = &asked.own else {
-            return Ok(HeldDir::of_server(self.serving.scratch_dir.clone()));
+    fn scratch_dir_of(&self, params: &StepParams) -> Result<LockedDir, Error> {
+        let Some(session) = &params.own else {
+            return Ok(LockedDir::of_server(self.serving.scratch_dir.clone()));
         };
         // If commands run with all rights of the user, they use the user's HOME.
-        let is_command = matches!(asked.operation, Operation::Run(_));
-        HeldDir::of_session(&self.serving.state, session, is_command && self.guarded)
+        let is_command = matches!(params.operation, Operation::Run(_));
+        LockedDir::of_session(&self.serving.state, session, is_command && self.guarded)
     }
 
     /// Ends a session of a host: removes the scratch directory of its commands.
@@ -267,9 +270,9 @@ impl Served {
     }
 
     /// Whether a command may use the network, given the host's request; None means as in the settings.
-    pub(super) fn network(&self, asked: Option<bool>) -> Option<bool> {
+    pub(super) fn network(&self, params: Option<bool>) -> Option<bool> {
         let own = self.serving.policy.as_ref().and_then(|policy| policy.network);
-        let network = if own == Some(false) { own } else { asked.or(own) };
+        let network = if own == Some(false) { own } else { params.or(own) };
         self.serving.runner.settings.mode.network(network)
     }
 }
@@ -284,7 +287,7 @@ impl Served {
     ///
     /// # Errors
     /// The state cannot be determined.
-    fn found(&self, key: &str, held: &mut Held) -> Result<State, RpcError> {
+    fn step_state(&self, key: &str, held: &mut LockedRecord) -> Result<State, RpcError> {
         let Some(begun) = &held.begun else { return Ok(State::Unknown) };
         if let Some(done) = &held.done {
             return Ok(State::Done(done.clone()));
@@ -298,13 +301,15 @@ impl Served {
                     }
                 }
             }
-            Some(Effect::Command) => match self.lost(key, begun).map_err(|e| unknown(&e))? {
-                Some(warnings) => {
-                    let command = begun.command.as_deref().unwrap_or_default();
-                    Done { detail: lost_command(command), warnings }
+            Some(Effect::Command) => {
+                match self.lost_command_warnings(key, begun).map_err(|e| unknown(&e))? {
+                    Some(warnings) => {
+                        let command = begun.command.as_deref().unwrap_or_default();
+                        Done { detail: lost_command(command), warnings }
+                    }
+                    None => return Ok(State::Running),
                 }
-                None => return Ok(State::Running),
-            },
+            }
             Some(Effect::Guest { .. }) | None => return Ok(State::Unknown),
         };
         self.conclude(key, held, &done);
@@ -313,43 +318,47 @@ impl Served {
 
     /// The warnings about a command whose process died; None if it cannot be cleaned up
     /// now.
-    fn lost(&self, key: &str, begun: &Begun) -> Result<Option<Vec<Warning>>, Error> {
+    fn lost_command_warnings(
+        &self,
+        key: &str,
+        begun: &BeginRecord,
+    ) -> Result<Option<Vec<Warning>>, Error> {
         if !self.steps.has_ended(key)? {
             return Ok(None);
         }
         let Some(snapshot) = begun.guard.clone().filter(|_| self.guarded) else {
             return Ok(Some(Vec::new()));
         };
-        Ok(self.protection.while_idle(|| self.put_right(key, snapshot)))
+        Ok(self.protection.while_idle(|| self.undo_lost_command(key, snapshot)))
     }
 
     /// Undoes the changes of a lost command to protected names.
-    fn put_right(&self, key: &str, snapshot: Snapshot) -> Vec<Warning> {
+    fn undo_lost_command(&self, key: &str, snapshot: Snapshot) -> Vec<Warning> {
         let workspace = &self.serving.workspace;
-        let mut protection = Protection::resumed(self.quarantine(&name_of(key)), snapshot);
+        let mut protection = Protection::resumed(self.quarantine(&quarantine_name(key)), snapshot);
         let mut warnings = protection.unreported(std::iter::empty());
         warnings.extend(protection.check(workspace));
         match workspace.walk() {
             Ok(walk) => warnings.extend(protection.finish(workspace, &walk)),
-            Err(e) => warnings.push(unseen(&e)),
+            Err(e) => warnings.push(unchecked_warning(&e)),
         }
         warnings
     }
 
     /// Cleans up after the commands of processes that died.
-    pub(super) fn find_lost(&self) {
+    pub(super) fn clean_up_lost_commands(&self) {
         let begun = Instant::now();
         self.steps.each(&mut |key, held| {
-            let is_command = |begun: &Begun| matches!(begun.effect, Some(Effect::Command));
+            let is_command = |begun: &BeginRecord| matches!(begun.effect, Some(Effect::Command));
             if held.done.is_some() || !held.begun.as_ref().is_some_and(is_command) {
                 return;
             }
             // A failure is reported when the host asks for the step.
-            while let Ok(State::Running) = self.found(key, held)
+            while let Ok(State::Running) = self.step_state(key, held)
                 && begun.elapsed() < PATIENCE
                 && !self.serving.stop.is_asked()
             {
-                thread::sleep(SLICE);
+                thread::sleep(LOCK_RETRY);
             }
         });
     }
@@ -381,7 +390,7 @@ fn digest_of(operation: &Operation) -> Digest {
 }
 
 /// The name of the quarantine folder of a step.
-fn name_of(key: &str) -> String {
+fn quarantine_name(key: &str) -> String {
     format!("step_{key}")
 }
 

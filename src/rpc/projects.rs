@@ -20,9 +20,9 @@ const FOLDERS: usize = 2_000;
 /// The maximum number of directory entries read during the search.
 const NAMES: usize = 100_000;
 /// Large system folders that contain no projects.
-const ELSEWHERE: [&str; 7] = ["/boot", "/dev", "/proc", "/run", "/sys", "/usr", "/nix"];
+const SYSTEM_FOLDERS: [&str; 7] = ["/boot", "/dev", "/proc", "/run", "/sys", "/usr", "/nix"];
 /// The folders of a project with default settings.
-const FOLDERS_OF_A_BASE: [&str; 4] = ["inbox", "outbox", "sessions", "approvals"];
+const STATE_FOLDERS: [&str; 4] = ["inbox", "outbox", "sessions", "approvals"];
 
 /// The projects around and below a root.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ pub struct Projects {
     /// The projects whose workspace is the root or contains it.
     pub around: Vec<Config>,
     /// Messages for the person, in complete sentences.
-    pub told: Vec<String>,
+    pub messages: Vec<String>,
 }
 
 impl Projects {
@@ -57,11 +57,11 @@ impl Projects {
             let state = match Config::load_untrusted(&folder) {
                 Ok(config) => config.state(),
                 Err(e) => {
-                    projects.told.push(format!(
+                    projects.messages.push(format!(
                         "The settings of the project {} cannot be read ({e}), so its inbox, outbox, sessions and approvals are taken to be where they are without any.",
                         folder.display()
                     ));
-                    let named = FOLDERS_OF_A_BASE.iter().chain([&FILE, &FOLDER]);
+                    let named = STATE_FOLDERS.iter().chain([&FILE, &FOLDER]);
                     named.map(|name| folder.join(name)).collect()
                 }
             };
@@ -69,7 +69,7 @@ impl Projects {
             // Taking the lock would keep a person out of every project below the root while it is served, and the lock
             // file may have been made by a command.
             if Lock::is_at_work_in(&folder) {
-                projects.told.push(format!(
+                projects.messages.push(format!(
                     "Another deaddrop is at work in the project {}, which lies in the root: both write in its workspace, so stop one of them.",
                     folder.display()
                 ));
@@ -78,16 +78,16 @@ impl Projects {
         Ok(projects)
     }
 
-    /// Hides the state of the project `base`.
-    fn hide(&mut self, root: &Path, base: &Path, state: Vec<PathBuf>) -> Result<()> {
-        let is_trusted = !base.starts_with(root);
+    /// Hides the state of a project.
+    fn hide(&mut self, root: &Path, project: &Path, state: Vec<PathBuf>) -> Result<()> {
+        let is_trusted = !project.starts_with(root);
         for place in state {
             if place.canonicalize().is_ok_and(|place| root.starts_with(place)) {
                 return Err(Error::usage(format!(
-                    "--root {}: it is, or lies in, {}, which the project {} has for itself; choose another folder",
+                    "--root {}: it is, or is in, {}, where the project {} keeps its own files; choose another folder",
                     root.display(),
                     place.display(),
-                    base.display()
+                    project.display()
                 )));
             }
             // Otherwise anyone who can write in the root could hide files elsewhere that commands need.
@@ -170,7 +170,7 @@ fn below(root: &Path) -> Vec<PathBuf> {
             // Links are not followed: their targets are found where they are, or lie outside the root.
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .map(|entry| entry.path())
-            .filter(|path| !ELSEWHERE.iter().any(|elsewhere| path == Path::new(elsewhere)))
+            .filter(|path| !SYSTEM_FOLDERS.iter().any(|elsewhere| path == Path::new(elsewhere)))
             .collect();
         // The disk returns entries in no particular order; sorting makes the search repeatable.
         inside.sort_unstable();
@@ -216,7 +216,7 @@ mod tests {
             fs::write(root.join(base).join(FILE), "").unwrap();
         }
         let elsewhere = tempfile::tempdir().unwrap();
-        let told = || Projects::of(&root, &root, &own(elsewhere.path())).unwrap().told;
+        let told = || Projects::of(&root, &root, &own(elsewhere.path())).unwrap().messages;
         let lock = Lock::take(&own(&root.join("busy"))).unwrap();
         let all = told();
         assert_eq!(all.len(), 1, "{all:?}");
@@ -261,13 +261,13 @@ mod tests {
             "{projects:?}"
         );
         assert!(projects.state.contains(&root.join("sub/../own")), "{projects:?}");
-        assert!(projects.around.is_empty() && projects.told.is_empty());
+        assert!(projects.around.is_empty() && projects.messages.is_empty());
         // Nor can they make the root part of a project's state without an error.
         let elsewhere = ["outbox", "sessions", "approvals", "workspace"];
         let elsewhere = elsewhere.map(|name| format!("{name}_dir = \"../../{name}\"\n")).concat();
         let text = format!("inbox_dir = \"..\"\n{elsewhere}");
         fs::write(root.join("sub").join(FILE), text).unwrap();
         let told = Projects::of(&root, &root, &own(&base)).unwrap_err().to_string();
-        assert!(told.contains("root/sub has for itself; choose another folder"), "{told}");
+        assert!(told.contains("root/sub keeps its own files; choose another folder"), "{told}");
     }
 }

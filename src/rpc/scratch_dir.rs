@@ -15,20 +15,20 @@ use crate::error::{Error, Result};
 use crate::runner::removal::{put_aside, remove_aside};
 
 /// The prefix of the names of server directories.
-const SERVER: &str = ".rpc-";
+const SERVER_PREFIX: &str = ".rpc-";
 /// The prefix of the names of session directories, and how long an unused one is kept.
-const SESSION: &str = "own_";
-const KEPT: Duration = Duration::from_hours(30 * 24);
+const SESSION_PREFIX: &str = "own_";
+const SESSION_MAX_AGE: Duration = Duration::from_hours(30 * 24);
 /// How long shutdown may be delayed to remove what was put aside. Some disks remove only a thousand directories per
 /// second, and a command can create a million.
-const LAST: Duration = Duration::from_secs(2);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The directory of a server. It is locked while this value exists. On drop it is put aside and removed,
 /// as far as this is possible in a short time.
 #[derive(Debug)]
 pub struct ScratchDir {
     state: PathBuf,
-    held: HeldDir,
+    held: LockedDir,
 }
 
 impl ScratchDir {
@@ -37,8 +37,8 @@ impl ScratchDir {
     /// # Errors
     /// The directory cannot be created.
     pub fn make(state: &Path) -> Result<Self> {
-        let name = format!("{SERVER}{}", uuid::Uuid::new_v4().simple());
-        Ok(Self { state: state.to_owned(), held: HeldDir::hold(state.join(name), true)? })
+        let name = format!("{SERVER_PREFIX}{}", uuid::Uuid::new_v4().simple());
+        Ok(Self { state: state.to_owned(), held: LockedDir::hold(state.join(name), true)? })
     }
 
     /// The folder for the HOME and `/tmp` of commands. The first command creates it.
@@ -53,19 +53,19 @@ impl Drop for ScratchDir {
         // If this fails, a later process removes the directory.
         let _ = put_aside(&self.held.folder);
         let begun = Instant::now();
-        let _ = remove_aside(&self.state, &|| begun.elapsed() > LAST);
+        let _ = remove_aside(&self.state, &|| begun.elapsed() > CLEANUP_TIMEOUT);
     }
 }
 
 /// A scratch directory that is locked against removal.
 #[derive(Debug)]
-pub(super) struct HeldDir {
+pub(super) struct LockedDir {
     pub(super) folder: PathBuf,
     /// None if the directory does not exist, cannot be locked, or is locked by the server.
     lock: Option<File>,
 }
 
-impl HeldDir {
+impl LockedDir {
     /// The directory of a server, which the server itself has locked.
     pub(super) fn of_server(folder: PathBuf) -> Self {
         Self { folder, lock: None }
@@ -73,7 +73,7 @@ impl HeldDir {
 
     /// Locks the directory of a session and marks it as used now. Creates it if `make` is set.
     pub(super) fn of_session(state: &Path, session: &str, make: bool) -> Result<Self> {
-        Self::hold(state.join(format!("{SESSION}{session}")), make)
+        Self::hold(state.join(format!("{SESSION_PREFIX}{session}")), make)
     }
 
     fn hold(folder: PathBuf, make: bool) -> Result<Self> {
@@ -99,7 +99,7 @@ impl HeldDir {
     }
 }
 
-impl Drop for HeldDir {
+impl Drop for LockedDir {
     fn drop(&mut self) {
         // A helper that is just starting may briefly share the open file, so closing it would not release the lock.
         if let Some(lock) = &self.lock {
@@ -113,12 +113,12 @@ impl Drop for HeldDir {
 /// # Errors
 /// A step is using it.
 pub(super) fn remove_session(state: &Path, session: &str) -> Result<()> {
-    let folder = state.join(format!("{SESSION}{session}"));
+    let folder = state.join(format!("{SESSION_PREFIX}{session}"));
     match put_aside_unused(&folder, Duration::ZERO) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(e) => Err(Error::io("remove", &folder, e)),
         Ok(()) => {
-            sweep(state);
+            spawn_removal(state);
             Ok(())
         }
     }
@@ -128,8 +128,9 @@ pub(super) fn remove_session(state: &Path, session: &str) -> Result<()> {
 pub(super) fn clear_old(state: &Path) {
     for entry in fs::read_dir(state).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let kept =
-            [(SERVER, Duration::ZERO), (SESSION, KEPT)].into_iter().find_map(|(prefix, kept)| {
+        let kept = [(SERVER_PREFIX, Duration::ZERO), (SESSION_PREFIX, SESSION_MAX_AGE)]
+            .into_iter()
+            .find_map(|(prefix, kept)| {
                 let rest = name.to_str()?.strip_prefix(prefix)?;
                 is_key(rest).then_some(kept)
             });
@@ -140,7 +141,7 @@ pub(super) fn clear_old(state: &Path) {
             let _ = put_aside_unused(&entry.path(), kept);
         }
     }
-    sweep(state);
+    spawn_removal(state);
 }
 
 /// Puts aside a directory that is not locked and was not used for `kept`. A process that is creating it tries again.
@@ -155,7 +156,7 @@ fn put_aside_unused(folder: &Path, kept: Duration) -> io::Result<()> {
 
 /// Starts a thread that removes what was put aside, one thread at a time. Nobody waits for it: shutdown
 /// continues the removal for a short time, and the next start does the rest.
-fn sweep(state: &Path) {
+fn spawn_removal(state: &Path) {
     static ONE: Mutex<()> = Mutex::new(());
     let state = state.to_owned();
     let work = move || {
@@ -225,7 +226,7 @@ mod tests {
     fn what_others_left_goes_unless_it_is_held() {
         let state = tempfile::tempdir().unwrap();
         let made: Vec<_> = ["dead", "live", "locked-up"]
-            .map(|name| state.path().join(format!("{SERVER}{name}")))
+            .map(|name| state.path().join(format!("{SERVER_PREFIX}{name}")))
             .into_iter()
             .inspect(|path| fs::create_dir_all(path.join("own/home")).unwrap())
             .collect();

@@ -73,7 +73,7 @@ impl Served {
         let (protection, tools, count) =
             (SharedProtection::default(), OnceLock::new(), AtomicU64::new(0));
         let served = Self { serving, guarded, protection, steps, tools, count };
-        served.find_lost();
+        served.clean_up_lost_commands();
         Ok(served)
     }
 
@@ -102,7 +102,7 @@ impl Served {
     ///
     /// # Errors
     /// The path leads elsewhere. The message says what to do.
-    pub(super) fn is_there(&self) -> Result<(), String> {
+    pub(super) fn check_root(&self) -> Result<(), String> {
         let workspace = &self.serving.workspace;
         if workspace.is_current() {
             return Ok(());
@@ -121,18 +121,18 @@ impl Served {
         &self,
         mut executor: LocalExecutor<'_>,
         operation: &Operation,
-        opens: Grant,
+        grant: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> error::Result<()>,
     ) -> error::Result<Done> {
-        let detail = match self.refused(operation, opens, &executor)? {
+        let detail = match self.refused(operation, grant, &executor)? {
             Some(failure) => failure.into(),
-            None => executor.perform(operation, opens, before)?,
+            None => executor.perform(operation, grant, before)?,
         };
         let mut warnings = executor.take_warnings();
         match executor.finish() {
             Ok(noticed) => warnings.extend(noticed),
             // The command has run; its result must be reported in any case.
-            Err(e) => warnings.push(unseen(&e)),
+            Err(e) => warnings.push(unchecked_warning(&e)),
         }
         if let (Some(walk), _) = executor.into_parts() {
             self.protection.keep(walk);
@@ -140,7 +140,7 @@ impl Served {
         Ok(Done { detail, warnings })
     }
 
-    /// The reason why the policy refuses an operation, if it does. What `opened` permits is not asked about
+    /// The reason why the policy refuses an operation, if it does. What `granted` permits is not asked about
     /// again. Anything else that needs approval is refused.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ impl Served {
     pub(super) fn refused(
         &self,
         operation: &Operation,
-        opened: Grant,
+        granted: Grant,
         executor: &dyn Executor,
     ) -> error::Result<Option<Failure>> {
         let Some(policy) = &self.serving.policy else { return Ok(None) };
@@ -159,10 +159,10 @@ impl Served {
             Verdict::Deny(Denial { reason, policy, suggestion }) => {
                 (format!("{reason} (denied by {policy} of the policy '{name}')"), suggestion)
             }
-            Verdict::Ask(Ask { reason, policy, opens, .. }) => {
-                let is_open = opens.protected && opened.protected
-                    || opens.repository && opened.repository && judge(false)? == Verdict::Allow;
-                if is_open {
+            Verdict::Ask(Ask { reason, policy, opens: needed, .. }) => {
+                let is_granted = needed.protected && granted.protected
+                    || needed.repository && granted.repository && judge(false)? == Verdict::Allow;
+                if is_granted {
                     return Ok(None);
                 }
                 let told = format!(
@@ -181,11 +181,11 @@ impl Served {
         self.refused(&operation, Grant::default(), &self.executor(&|| false))
     }
 
-    /// The timeout of a command for which `asked` was requested.
-    pub(super) fn timeout(&self, asked: Option<Duration>) -> Duration {
+    /// The timeout of a command for which `params` was requested.
+    pub(super) fn timeout(&self, params: Option<Duration>) -> Duration {
         let default = self.serving.timeout;
         let policy = self.serving.policy.as_ref();
-        policy.map_or(asked.unwrap_or(default), |policy| policy.shell.timeout(asked, default))
+        policy.map_or(params.unwrap_or(default), |policy| policy.shell.timeout(params, default))
     }
 
     /// The quarantine folder of this name.
@@ -196,13 +196,13 @@ impl Served {
 }
 
 /// The reason for a failure, followed by the suggestion, if there is one.
-pub(super) fn words(failure: &Failure) -> String {
+pub(super) fn describe_failure(failure: &Failure) -> String {
     let instead = failure.suggestion.as_ref().map_or(String::new(), |told| format!(". {told}"));
     format!("{}{instead}", failure.reason)
 }
 
 /// The warning for protected names that could not be checked after a command.
-pub(super) fn unseen(error: &Error) -> Warning {
+pub(super) fn unchecked_warning(error: &Error) -> Warning {
     let told = format!("whether a command made repositories could not be looked at: {error}");
     Warning::new(WarningKind::Guard, told)
 }
@@ -218,13 +218,13 @@ impl Service for Served {
                 self.write_file(&path, content).map(Given::Written)
             }
             Method::ListDir { path } => self.list_dir(&path).map(Given::Entries),
-            Method::About(asked) => self.about(asked).map(Given::About),
-            Method::Walk {} => self.walked().map(Given::Walked),
-            Method::PathFacts(asked) => Ok(Given::Looked(self.looked(&asked))),
-            Method::Read(asked) => self.contents(&asked).map(Given::Contents),
-            Method::Find(asked) => self.found_there(&asked).map(Given::Found),
-            Method::Step(asked) => self.step(&asked).map(Given::Step),
-            Method::Result(asked) => self.came_to(&asked).map(Given::Step),
+            Method::About(params) => self.about(params).map(Given::About),
+            Method::Walk {} => self.walk().map(Given::Walked),
+            Method::PathFacts(params) => Ok(Given::Looked(self.path_facts(&params))),
+            Method::Read(params) => self.read(&params).map(Given::Contents),
+            Method::Find(params) => self.find(&params).map(Given::Found),
+            Method::Step(params) => self.step(&params).map(Given::Step),
+            Method::Result(params) => self.step_result(&params).map(Given::Step),
             Method::Leave(Key { key }) => self.leave(&key).map(Given::Written),
             Method::Interrupt(Key { key }) => {
                 self.interrupt(&key);

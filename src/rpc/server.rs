@@ -24,13 +24,13 @@ use crate::terminal::Stream;
 use crate::watch::Stop;
 
 /// The maximum number of connections served at once. Further clients wait to be accepted.
-const MOST: usize = 256;
+const MAX_CONNECTIONS: usize = 256;
 /// The number of open files that one connection may need. An `exec` was measured to need six: the socket, the output,
 /// and the pidfd and epoll that wait for its helper. A step also needs its record and its scratch directory, and
 /// starting a helper needs a few more for a moment.
-const FILES: u64 = 12;
+const FILES_PER_CONNECTION: u64 = 12;
 /// The number of open files reserved for other work, such as checking protected names.
-const SPARE: u64 = 64;
+const RESERVED_FILES: u64 = 64;
 /// How long to wait before the next attempt after accepting a connection failed.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// How often to check for a stop request if no signal wakes the thread.
@@ -39,9 +39,9 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(20);
 /// How long shutdown waits for connections without a running request. A client may not be reading its answers, or a
 /// connection may be waiting for memory; a stop request wakes neither.
-const PATIENCE: Duration = Duration::from_secs(3);
+const IDLE_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long shutdown waits for running requests. Ending a command takes at most two seconds.
-const CALL_PATIENCE: Duration = Duration::from_secs(10);
+const CALL_CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl Listening {
             }
         }
         let _ = stopped.write_all(&[0]);
-        server.wait_for_the_last();
+        server.wait_for_connections();
         Ok(())
     }
 }
@@ -204,11 +204,11 @@ impl Server {
     }
 
     /// Waits for the remaining connections to close when the server stops, up to a time limit.
-    fn wait_for_the_last(&self) {
+    fn wait_for_connections(&self) {
         let begun = Instant::now();
         while self.connections.count() > 0 {
             let calls = self.calls.load(Ordering::SeqCst);
-            if begun.elapsed() > if calls == 0 { PATIENCE } else { CALL_PATIENCE } {
+            if begun.elapsed() > if calls == 0 { IDLE_CLOSE_TIMEOUT } else { CALL_CLOSE_TIMEOUT } {
                 return;
             }
             self.connections.wait(POLL, |open| open > 0);
@@ -219,8 +219,9 @@ impl Server {
 /// The maximum number of connections for a process that may open `files` files; None means no limit.
 /// Files must be left over, or what a command created under protected names could not be quarantined.
 fn most(files: Option<u64>) -> usize {
-    let room = files.map_or(u64::MAX, |files| files.saturating_sub(SPARE) / FILES);
-    usize::try_from(room).unwrap_or(MOST).clamp(1, MOST)
+    let room =
+        files.map_or(u64::MAX, |files| files.saturating_sub(RESERVED_FILES) / FILES_PER_CONNECTION);
+    usize::try_from(room).unwrap_or(MAX_CONNECTIONS).clamp(1, MAX_CONNECTIONS)
 }
 
 #[cfg(target_os = "linux")]
@@ -246,8 +247,8 @@ mod tests {
     #[test]
     fn fewer_are_served_where_few_files_may_be_open() {
         for (files, served) in [
-            (None, MOST),
-            (Some(1 << 20), MOST),
+            (None, MAX_CONNECTIONS),
+            (Some(1 << 20), MAX_CONNECTIONS),
             (Some(1024), 80),
             (Some(200), 11),
             (Some(64), 1),

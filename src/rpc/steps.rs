@@ -37,7 +37,7 @@ const LONGEST: usize = 64;
 /// How long the record of a finished step is kept.
 const KEPT: Duration = Duration::from_hours(90 * 24);
 /// How often to retry locking a file that is locked elsewhere.
-pub(super) const SLICE: Duration = Duration::from_millis(5);
+pub(super) const LOCK_RETRY: Duration = Duration::from_millis(5);
 
 /// The steps that a guest has recorded.
 pub(super) struct Steps {
@@ -49,19 +49,19 @@ pub(super) struct Steps {
 }
 
 /// A step that was requested in this process and has not returned yet.
-pub(super) struct Going<'a> {
+pub(super) struct RunningStep<'a> {
     steps: &'a Steps,
     ends: Arc<AtomicBool>,
 }
 
 /// The result of trying to lock the file of a step.
-pub(super) enum Taken {
+pub(super) enum LockResult {
     /// The file does not exist.
     Missing,
     /// Another process or connection has locked it.
     Elsewhere,
     /// It is locked now.
-    Held(Box<Held>),
+    Held(Box<LockedRecord>),
 }
 
 /// Whether `key` can be the key of a step.
@@ -107,10 +107,10 @@ impl Steps {
     }
 
     /// Registers a requested step. From now on it can be interrupted.
-    pub(super) fn enter(&self, key: &str) -> Going<'_> {
+    pub(super) fn enter(&self, key: &str) -> RunningStep<'_> {
         let ends = Arc::default();
         self.going().push((key.to_owned(), Arc::clone(&ends)));
-        Going { steps: self, ends }
+        RunningStep { steps: self, ends }
     }
 
     /// Interrupts a step, if it is in progress in this process.
@@ -143,27 +143,29 @@ impl Steps {
     }
 
     /// Tries to lock the file of a step. Creates it if `make` is set.
-    pub(super) fn try_hold(&self, key: &str, make: bool) -> Result<Taken> {
+    pub(super) fn try_hold(&self, key: &str, make: bool) -> Result<LockResult> {
         let path = self.file(RECORD, key);
         let fail = |e| Error::io("open", &path, e);
         let mut options = File::options();
         options.read(true).write(true).create(make);
         let folder = if make { self.make_folder() } else { Ok(()) };
         match folder.and_then(|()| try_lock(&mut options, &path)) {
-            Ok(Some(file)) => Held::read(file, path).map(|held| Taken::Held(Box::new(held))),
-            Ok(None) => Ok(Taken::Elsewhere),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Taken::Missing),
+            Ok(Some(file)) => {
+                LockedRecord::read(file, path).map(|held| LockResult::Held(Box::new(held)))
+            }
+            Ok(None) => Ok(LockResult::Elsewhere),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(LockResult::Missing),
             Err(e) => Err(fail(e)),
         }
     }
 
     /// Waits for the lock on the file of a step. Returns None if a stop is requested first.
-    pub(super) fn hold(&self, key: &str, stop: &Stop) -> Result<Option<Box<Held>>> {
+    pub(super) fn hold(&self, key: &str, stop: &Stop) -> Result<Option<Box<LockedRecord>>> {
         loop {
             match self.try_hold(key, true)? {
-                Taken::Held(held) => return Ok(Some(held)),
+                LockResult::Held(held) => return Ok(Some(held)),
                 _ if stop.is_asked() => return Ok(None),
-                _ => thread::sleep(SLICE),
+                _ => thread::sleep(LOCK_RETRY),
             }
         }
     }
@@ -181,13 +183,13 @@ impl Steps {
     /// Removes the record of a step, unless the step is in progress.
     pub(super) fn forget(&self, key: &str) -> Result<()> {
         match self.try_hold(key, false)? {
-            Taken::Held(held) => self.remove(key, &held),
-            Taken::Missing | Taken::Elsewhere => Ok(()),
+            LockResult::Held(held) => self.remove(key, &held),
+            LockResult::Missing | LockResult::Elsewhere => Ok(()),
         }
     }
 
     /// Removes the file of a step.
-    pub(super) fn remove(&self, key: &str, held: &Held) -> Result<()> {
+    pub(super) fn remove(&self, key: &str, held: &LockedRecord) -> Result<()> {
         self.end_of_command(key);
         // Remove the file while it is locked: those that wait for the lock notice that it is gone.
         fs::remove_file(&held.path).map_err(|e| Error::io("remove", &held.path, e))
@@ -200,14 +202,14 @@ impl Steps {
     }
 
     /// Visits all steps that are not locked.
-    pub(super) fn each(&self, look: &mut dyn FnMut(&str, &mut Held)) {
+    pub(super) fn each(&self, look: &mut dyn FnMut(&str, &mut LockedRecord)) {
         let Ok(entries) = fs::read_dir(self.state.join(FOLDER)) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
             let key = name.to_str().and_then(|name| name.strip_prefix(RECORD));
             let Some(key) = key.filter(|key| is_key(key)) else { continue };
             // An unreadable record is reported when the host asks for its step.
-            if let Ok(Taken::Held(mut held)) = self.try_hold(key, false) {
+            if let Ok(LockResult::Held(mut held)) = self.try_hold(key, false) {
                 look(key, &mut held);
             }
         }
@@ -225,14 +227,14 @@ impl Steps {
     }
 }
 
-impl Going<'_> {
+impl RunningStep<'_> {
     /// Whether the step was interrupted.
     pub(super) fn is_to_end(&self) -> bool {
         self.ends.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for Going<'_> {
+impl Drop for RunningStep<'_> {
     fn drop(&mut self) {
         self.steps.going().retain(|(_, ends)| !Arc::ptr_eq(ends, &self.ends));
     }
@@ -241,7 +243,7 @@ impl Drop for Going<'_> {
 /// The first record: what is about to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Begun {
+pub(super) struct BeginRecord {
     /// Recorded because a file system may treat two keys as the same file name.
     pub(super) key: String,
     /// The digest of the operation as it was requested.
@@ -259,17 +261,17 @@ pub(super) struct Begun {
 
 /// The locked file of a step.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct LockedRecord {
     file: File,
     pub(super) path: PathBuf,
     /// The end of the last complete record, and the length known to be on disk.
     end: u64,
     synced: u64,
-    pub(super) begun: Option<Begun>,
+    pub(super) begun: Option<BeginRecord>,
     pub(super) done: Option<Done>,
 }
 
-impl Held {
+impl LockedRecord {
     /// Reads a locked file.
     ///
     /// # Errors
@@ -291,7 +293,7 @@ impl Held {
     }
 
     /// Writes the first record, and syncs it if there is an effect. After an error nothing is recorded.
-    pub(super) fn begin(&mut self, begun: &Begun) -> Result<()> {
+    pub(super) fn begin(&mut self, begun: &BeginRecord) -> Result<()> {
         (self.end, self.synced, self.begun, self.done) = (0, 0, None, None);
         let noted = self.add(begun).and_then(|()| match &begun.effect {
             Some(_) => {
@@ -340,7 +342,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for LockedRecord {
     fn drop(&mut self) {
         // A helper that is just starting may briefly share the open file, so closing it here
         // would not release the lock.

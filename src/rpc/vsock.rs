@@ -41,10 +41,10 @@ pub(super) fn open(port: u32) -> Result<OwnedFd> {
             listen(&socket, WAITING)?;
             Ok(socket)
         });
-    opened.map_err(|e| told(port, e))
+    opened.map_err(|e| listen_error(port, e))
 }
 
-fn told(port: u32, error: rustix::io::Errno) -> Error {
+fn listen_error(port: u32, error: rustix::io::Errno) -> Error {
     use rustix::io::Errno;
     let advice = match error {
         Errno::ADDRINUSE => return Error::listens(format!("vsock port {port}")),

@@ -12,13 +12,13 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 /// How many connections may be open at once. Others wait.
-pub(super) const MOST: usize = 256;
+pub(super) const MAX_CONNECTIONS: usize = 256;
 /// How long the head of a request may take, and also how long a connection may be idle.
-const HEAD: Duration = Duration::from_secs(5);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a client may leave sent data unread, in milliseconds.
 const UNREAD_MS: u32 = 10_000;
 /// How long to wait if no connection can be accepted, for example because too many files are open.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// Accepts connections in an endless loop, as far as `room` permits.
 pub(super) async fn accept(listener: TcpListener, router: Router, room: Arc<Semaphore>) {
@@ -32,7 +32,7 @@ pub(super) async fn accept(listener: TcpListener, router: Router, room: Arc<Sema
                     drop(permit);
                 });
             }
-            Err(_) => tokio::time::sleep(PAUSE).await,
+            Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
         }
     }
 }
@@ -46,7 +46,7 @@ async fn serve(stream: TcpStream, router: Router) {
     // Errors are ignored: the client has disconnected.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(HEAD_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service)
         .await;
 }

@@ -17,11 +17,11 @@ use tokio::time::timeout;
 use super::Site;
 
 /// How many events are kept for a slow page. A page that misses some is told to reload everything.
-const KEPT: usize = 1_000;
+const MAX_EVENTS: usize = 1_000;
 /// How often the output of a command is checked.
-const SOON: Duration = Duration::from_millis(200);
+const OUTPUT_INTERVAL: Duration = Duration::from_millis(200);
 /// After this many checks without an event, a comment line is sent, so that a lost connection is noticed.
-const QUIET: u32 = 50;
+const KEEPALIVE_CHECKS: u32 = 50;
 
 /// Sends events to all open pages.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct Events(Sender<Arc<str>>);
 
 impl Default for Events {
     fn default() -> Self {
-        Self(broadcast::channel(KEPT).0)
+        Self(broadcast::channel(MAX_EVENTS).0)
     }
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn stream(State(site): State<Arc<Site>>) -> Response {
     let hello = stream::once(async { message(&json!({ "event": "hello" }).to_string()) });
     let rest = stream::unfold(begin, |(site, mut events, mut seen, mut quiet)| async move {
         loop {
-            let text = match timeout(SOON, events.recv()).await {
+            let text = match timeout(OUTPUT_INTERVAL, events.recv()).await {
                 Ok(Ok(event)) => event.to_string(),
                 Ok(Err(RecvError::Lagged(_))) => json!({ "event": "missed" }).to_string(),
                 Ok(Err(RecvError::Closed)) => return None,
@@ -58,7 +58,7 @@ pub(super) async fn stream(State(site): State<Arc<Site>>) -> Response {
                     if written != seen {
                         seen = written;
                         json!({ "event": "output", "text": seen }).to_string()
-                    } else if quiet >= QUIET {
+                    } else if quiet >= KEEPALIVE_CHECKS {
                         return Some((Bytes::from_static(b":\n\n"), (site, events, seen, 0)));
                     } else {
                         continue;

@@ -48,7 +48,7 @@ pub struct ServedProject {
     /// Its settings.
     pub config: Config,
     /// The run that was finished when the project was opened.
-    pub taken_up: Option<Session>,
+    pub recovered_run: Option<Session>,
     /// This program, with the arguments before a command.
     pub command: (PathBuf, Vec<OsString>),
     /// Environment variables that pass settings on.
@@ -94,7 +94,7 @@ impl PageServer {
     pub fn start(listen: SocketAddr, mut project: ServedProject) -> Result<Self> {
         let (listeners, address, host) = bind(listen)?;
         let token = random() + &random();
-        let spaces = Spaces::open(&project.config, project.taken_up.take())?;
+        let spaces = Spaces::open(&project.config, project.recovered_run.take())?;
         let site = Arc::new(Site {
             spaces: Arc::clone(&spaces),
             project,
@@ -109,7 +109,7 @@ impl PageServer {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(fail)?;
         let serve = move || {
-            let room = Arc::new(Semaphore::new(connection::MOST));
+            let room = Arc::new(Semaphore::new(connection::MAX_CONNECTIONS));
             for listener in listeners {
                 let router = router(Arc::clone(&site));
                 runtime.spawn(connection::accept(listener, router, Arc::clone(&room)));

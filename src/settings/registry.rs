@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::program::Programs;
 
 /// The name of the registry's file, in the person's own folder.
-const NAME: &str = "bases";
+const REGISTRY_FILE: &str = "bases";
 /// The file that writers lock.
 const LOCK: &str = "bases.lock";
 /// The most projects that are kept. The oldest is forgotten first.
@@ -41,7 +41,7 @@ pub(super) struct RegistryView {
     /// Places in the workspace that are hidden from replies: other projects' files, and former folders of this one.
     pub(super) hidden: Vec<PathBuf>,
     /// Another project, and its folder that contains the whole workspace of this one.
-    holder: Option<(PathBuf, PathBuf)>,
+    enclosing: Option<(PathBuf, PathBuf)>,
     /// This project's own entry.
     entry: Option<ProjectEntry>,
     /// The folders of all projects that deaddrop has used for its files.
@@ -111,7 +111,7 @@ impl RegistryView {
                 continue;
             }
             if let Some(place) = whole {
-                known.holder.get_or_insert((entry.project.clone(), place));
+                known.enclosing.get_or_insert((entry.project.clone(), place));
             }
             if own.iter().any(|place| exists(place)) {
                 known.hidden.extend(own);
@@ -228,7 +228,7 @@ impl Config {
         let workspace = real_path(&self.workspace);
         let problem = if let Some(why) = problem_in_git_directory(&workspace) {
             format!("it cannot be the workspace: {why}")
-        } else if let Some((project, place)) = &self.known.holder {
+        } else if let Some((project, place)) = &self.known.enclosing {
             format!(
                 "it cannot be the workspace: according to {2}, the project {0} keeps its own files there ({1}). Choose another workspace_dir; if that project has moved its files, begin or resume a session there first",
                 project.display(),
@@ -382,7 +382,7 @@ fn change(change: impl FnOnce(&mut Vec<ProjectEntry>)) -> Result<bool> {
     change(&mut all);
     let is_changed = all != before;
     if is_changed {
-        atomic::write_private(&home.join(NAME), &serialize(&all))?;
+        atomic::write_private(&home.join(REGISTRY_FILE), &serialize(&all))?;
     }
     Ok(is_changed)
 }
@@ -409,7 +409,7 @@ fn state_folder() -> Result<PathBuf> {
 }
 
 fn registry_file() -> Result<PathBuf> {
-    Ok(state_folder()?.join(NAME))
+    Ok(state_folder()?.join(REGISTRY_FILE))
 }
 
 fn read() -> Result<Vec<ProjectEntry>> {

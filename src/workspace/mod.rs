@@ -192,8 +192,8 @@ pub(crate) fn refuse_elided_content(path: &RelPath, new: &[u8], old: &[u8]) -> R
 /// The failure for an edit that contains a placeholder for lines that would be lost from the file. `which` describes
 /// the line, `text` is the line itself, and `instead` tells the model what to send instead.
 fn lines_left_out(path: &RelPath, which: &str, text: &str, instead: &str) -> Failure {
-    let loses = elision::loses(text, path.as_str(), instead);
-    Failure::execution(format!("{which}, `{}`, {loses}", visible_line(text)))
+    let explain_loss = elision::explain_loss(text, path.as_str(), instead);
+    Failure::execution(format!("{which}, `{}`, {explain_loss}", visible_line(text)))
         .as_a(Mistake::LinesLeftOut)
 }
 

@@ -28,7 +28,7 @@ fn a_program_is_asked_again_and_again_and_ends_with_the_client() {
     let begun = Instant::now();
     drop(client);
     // The program ends when its input ends, so the client does not wait longer.
-    assert!(begun.elapsed() < child::LEAVE, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < child::EXIT_TIMEOUT, "{:?}", begun.elapsed());
     assert!(!group_is_there(id));
 }
 

@@ -298,11 +298,11 @@ impl Guest {
         let mut connected = self.client.borrow_mut();
         let was_reachable = connected.is_some() || self.has_answered.get();
         let mut patience = if was_reachable { RECONNECT_TIMEOUT } else { Duration::ZERO };
-        let mut is_second = false;
+        let mut is_retry = false;
         loop {
             let client = connected.take().map_or_else(|| self.connect(patience), Ok);
             // A connection can break before anything was sent. If connecting failed, it was tried long enough already.
-            let may_repeat = client.is_ok() && !is_second;
+            let may_repeat = client.is_ok() && !is_retry;
             let mut sent: Option<Instant> = None;
             let mut interrupt = || {
                 // Sent repeatedly, since the guest may receive the first one before the request that it interrupts.
@@ -318,9 +318,9 @@ impl Guest {
                 Ok(answer)
             });
             match answer {
-                Ok(answer) => return Ok((answer, is_second)),
+                Ok(answer) => return Ok((answer, is_retry)),
                 Err(_) if may_repeat && !self.is_interrupted() => {
-                    (patience, is_second) = (RECONNECT_TIMEOUT, true);
+                    (patience, is_retry) = (RECONNECT_TIMEOUT, true);
                 }
                 Err(gone) => return Err(Error::guest(&self.label(), &gone.reason)),
             }

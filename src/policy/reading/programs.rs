@@ -38,7 +38,7 @@ struct StarterProgram {
     long: Vec<String>,
     own: usize,
     code: Vec<String>,
-    tells: Vec<String>,
+    only_reports: Vec<String>,
     assigns: bool,
     transparent: bool,
 }
@@ -179,7 +179,7 @@ fn started(
     };
     let mut rest = arguments.get(at + program.own..).unwrap_or_default();
     let has = |names: &[String]| given.iter().any(|(name, _)| names.contains(name));
-    let (is_code, tells) = (has(&program.code), has(&program.tells));
+    let (is_code, only_reports) = (has(&program.code), has(&program.only_reports));
     let is_transparent = program.transparent && standard(text).is_some();
     if is_shell {
         let runs_text = given.iter().any(|(name, _)| name == "c");
@@ -210,10 +210,10 @@ fn started(
     }
     let words = match program.kind {
         ProgramKind::Xargs => xargs_command(&given, rest),
-        _ if tells => nothing,
+        _ if only_reports => nothing,
         _ => rest.to_vec(),
     };
-    into.commands[place].wrapper = tells || (is_transparent && !words.is_empty());
+    into.commands[place].wrapper = only_reports || (is_transparent && !words.is_empty());
     Ok(words)
 }
 

@@ -60,12 +60,12 @@ pub(in crate::protocol) fn refuse_conflict(text: &str, of: &dyn Display) -> Resu
     Err(Problem::new(Mistake::ConflictMarkers, phrase))
 }
 
-/// Refuses the lines of a diff with context, and warns about signs that are kept. `is_told` receives the number of
+/// Refuses the lines of a diff with context, and warns about signs that are kept. `should_warn` receives the number of
 /// lines that begin with `+` and the number of all lines, and decides whether to warn.
 pub(in crate::protocol) fn check_signs(
     text: &str,
     of: &dyn Display,
-    is_told: impl Fn(usize, usize) -> bool,
+    should_warn: impl Fn(usize, usize) -> bool,
 ) -> Checked {
     let signs = Signs::of(text);
     let are_of_diff = signs.are_of_diff();
@@ -75,7 +75,7 @@ pub(in crate::protocol) fn check_signs(
         );
         return Err(Problem::new(Mistake::Diff, phrase));
     }
-    if !are_of_diff && (signs.added == 0 || !is_told(signs.added, signs.lines)) {
+    if !are_of_diff && (signs.added == 0 || !should_warn(signs.added, signs.lines)) {
         return Ok(None);
     }
     let (which, count) = if are_of_diff { ("+ or -", signs.lines) } else { ("+", signs.added) };

@@ -17,7 +17,7 @@ use crate::secrets;
 
 /// Explains why a line is not written: the file would lose text. The phrase follows the line's name. `instead` is the
 /// advice for a line that stands for other lines.
-pub fn loses(line: &str, path: &str, instead: &str) -> String {
+pub fn explain_loss(line: &str, path: &str, instead: &str) -> String {
     if has_secret_placeholder(line) {
         return format!(
             "contains a placeholder; writing it would erase the real secret in '{path}'. Nothing was changed. Leave that line as it is, and edit only others"

@@ -1,6 +1,6 @@
 //! Turns a block into an operation, once its tags and body are known, or reports what is wrong with it.
 
-use super::body::{self, Body, Rarities};
+use super::body::{self, Body, RareText};
 use super::catalogue::TagCommand;
 use super::lints;
 use super::paths::{self, TagError};
@@ -21,7 +21,7 @@ pub(super) struct TagBlock<'a> {
     pub(super) body: String,
     /// The number of the line on which the body begins.
     pub(super) body_line: usize,
-    pub(super) rarities: Rarities,
+    pub(super) rarities: RareText,
     pub(super) warnings: Vec<Warning>,
 }
 

@@ -23,28 +23,28 @@ pub(super) struct Body {
     pub(super) line: usize,
     /// Whether the tag has an end word.
     pub(super) has_end: bool,
-    pub(super) rarities: Rarities,
+    pub(super) rarities: RareText,
 }
 
 /// Rare text, searched once in the whole reply. If the reply does not contain it, no body is checked for it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Rarities {
+pub(super) struct RareText {
     /// Whether this body contains the tag of a command.
     pub(super) has_tag: bool,
     /// A fence, a pair or conflict marker, an added line of a diff, or a citation mark.
     pub(super) has_marks: bool,
     /// Characters that a chat window may have inserted, and carriage returns within a line.
-    pub(super) has_strange: bool,
+    pub(super) has_unusual_characters: bool,
 }
 
-impl Rarities {
+impl RareText {
     pub(super) fn of(text: &str) -> Self {
         static MARKS: LazyLock<Regex> = LazyLock::new(|| {
             let pattern = r"```|~~~|<<<<<|\n\+|contentReference|oai_citation|\x{e200}|【";
             Regex::new(pattern).expect("a constant pattern")
         });
-        let has_strange = lints::strange(text).next().is_some();
-        Self { has_tag: false, has_marks: MARKS.is_match(text), has_strange }
+        let has_unusual_characters = lints::strange(text).next().is_some();
+        Self { has_tag: false, has_marks: MARKS.is_match(text), has_unusual_characters }
     }
 }
 
@@ -55,7 +55,7 @@ impl Body {
         text: String,
         line: usize,
         has_end: bool,
-        rarities: Rarities,
+        rarities: RareText,
     ) -> Self {
         let file_kind = path.map_or(FileKind::Code, FileKind::of);
         let may_be_patch = path.is_some_and(may_be_patch);
@@ -129,8 +129,8 @@ pub(super) fn check(
         diff::refuse_conflict(text, &of)?;
     }
     if !body.may_be_patch {
-        let is_told = |added, lines| is_edit || added == lines;
-        warnings.extend(diff::check_signs(text, &of, is_told)?);
+        let should_warn = |added, lines| is_edit || added == lines;
+        warnings.extend(diff::check_signs(text, &of, should_warn)?);
     }
     Ok(())
 }

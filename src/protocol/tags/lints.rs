@@ -23,7 +23,7 @@ struct PageWords {
     entities: Vec<String>,
     typography: String,
     #[serde(deserialize_with = "pattern")]
-    behind_tag: Regex,
+    text_after_tag: Regex,
     #[serde(deserialize_with = "pattern")]
     citation: Regex,
     strange: Vec<(char, char)>,
@@ -73,7 +73,7 @@ impl Body {
 
 /// Returns the text after an opening tag if it is the beginning of the body, and a warning. If the body has more lines
 /// below, punctuation or a sign of the chat page after the tag is not part of it.
-pub(super) fn behind_tag<'a>(
+pub(super) fn text_after_tag<'a>(
     kind: Kind,
     first: &'a str,
     lines: &str,
@@ -84,7 +84,7 @@ pub(super) fn behind_tag<'a>(
     }
     let sign = first.trim();
     let is_ignored = !lines.trim().is_empty()
-        && PAGE.behind_tag.is_match(sign)
+        && PAGE.text_after_tag.is_match(sign)
         // The sign may open a fence.
         && !(fence_of(sign).is_some() && lines.lines().any(|line| fence_of(line).is_some()));
     if is_ignored {
@@ -161,7 +161,7 @@ fn citation(body: &Body) -> Option<String> {
 fn strange_characters(body: &Body) -> Option<String> {
     /// The most characters that are listed.
     const MOST: usize = 16;
-    if !body.rarities.has_strange {
+    if !body.rarities.has_unusual_characters {
         return None;
     }
     let is_own = |c: char| body.is_prose() && PAGE.typography.contains(c);

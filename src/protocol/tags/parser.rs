@@ -12,7 +12,7 @@ use memchr::{memchr_iter, memrchr};
 
 use super::attributes::{self, OpeningTag, brief};
 use super::block::{TagBlock, refused, tag_fault};
-use super::body::{self, Rarities};
+use super::body::{self, RareText};
 use super::catalogue::TagCommand;
 use super::ends::{BlockEnd, TagIndex, closing_tag, may_have_tag};
 use super::lexer::{self, Decoration, Token, TokenKind};
@@ -76,7 +76,7 @@ pub(in crate::protocol) fn blocks(text: &str, workspace: Option<&str>) -> Blocks
         workspace,
         last_line_number: (0, 1),
         signs: Signs::of(&lines),
-        rarities: Rarities::of(&lines),
+        rarities: RareText::of(&lines),
         ..Parser::default()
     };
     parser.read();
@@ -85,7 +85,7 @@ pub(in crate::protocol) fn blocks(text: &str, workspace: Option<&str>) -> Blocks
             "the lines of the reply end in carriage returns (U+000D) alone, and were read as lines";
         parser.note(lines.len(), Warning::new(WarningKind::TagRepaired, text));
     }
-    parser.emit()
+    parser.into_steps()
 }
 
 /// A block, a refusal or a note, found outside bodies.
@@ -193,7 +193,7 @@ pub(super) struct Parser<'a> {
     /// The last offset whose line number was requested, and that line number.
     last_line_number: (usize, usize),
     /// Whether a span contains the end of other reasoning or of a block.
-    pub(super) has_other_end: bool,
+    pub(super) contains_other_end: bool,
     pub(super) unclosed: bool,
     pub(super) answers: Option<ReplyAddress>,
     /// Whether a possible command was reported, not executed. Then `[DONE if="ok"]` does not end the session.
@@ -203,7 +203,7 @@ pub(super) struct Parser<'a> {
     /// Whether the reply contains a command that is not quoted.
     has_unquoted: bool,
     pub(super) signs: Signs,
-    rarities: Rarities,
+    rarities: RareText,
 }
 
 impl<'a> Parser<'a> {
@@ -494,7 +494,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Turns the items into steps.
-    fn emit(mut self) -> Blocks {
+    fn into_steps(mut self) -> Blocks {
         let (mut escaped, mut all, mut ignored) = (0, 0, 0);
         let mut steps: Vec<Step> = Vec::new();
         let mut notes: Vec<Warning> = Vec::new();
@@ -608,7 +608,7 @@ impl<'a> Parser<'a> {
                 let text = format!("`{shown}` after the tag on line {number} was ignored");
                 warnings.push(Warning::new(WarningKind::TextAfterTag, text));
             }
-            let (body, body_line, rarities) = (String::new(), number, Rarities::default());
+            let (body, body_line, rarities) = (String::new(), number, RareText::default());
             return TagBlock {
                 command,
                 number,
@@ -641,7 +641,7 @@ impl<'a> Parser<'a> {
                 warnings.push(repair_warning(at, shown, &meant));
             }
         }
-        let (first, told) = lints::behind_tag(command.kind, first, lines, number);
+        let (first, told) = lints::text_after_tag(command.kind, first, lines, number);
         warnings.extend(told);
         let mut body = String::with_capacity(lines.len() + first.len() + 1);
         if !first.is_empty() {

@@ -163,7 +163,7 @@ impl Parser<'_> {
         let begins = found.map_or(0, |n| n + 1);
         let is_certain = found.is_some_and(|n| self.spans[n].is_certain);
         if !is_certain && self.spans[begins..].iter().any(OpenSpan::is_reasoning) && !self.is_over {
-            self.has_other_end |= strength == Strength::Alone;
+            self.contains_other_end |= strength == Strength::Alone;
             return false;
         }
         let Some(n) = found else {
@@ -268,10 +268,10 @@ impl Parser<'_> {
             && self.is_draft(end)
         {
             self.at = end;
-            self.has_other_end = true;
+            self.contains_other_end = true;
         }
         let closes = matches!(token.kind, TokenKind::Close { .. });
-        self.has_other_end |= closes;
+        self.contains_other_end |= closes;
         if let Some(span) = self.spans.last_mut() {
             span.tags += usize::from(token.opens());
             span.missed_command |= closes || token.may_be_missed();
@@ -312,8 +312,8 @@ impl Parser<'_> {
         self.missed_command = true;
         self.items.retain(|item| item.origin < span.marker.start);
         // A block or reasoning that ends inside the span may have begun before it.
-        let is_dropped = self.has_other_end && self.drop_items();
-        self.add_body(if self.has_other_end { 0 } else { span.marker.start }..self.text.len());
+        let is_dropped = self.contains_other_end && self.drop_items();
+        self.add_body(if self.contains_other_end { 0 } else { span.marker.start }..self.text.len());
         let nothing = if is_dropped { "nothing before or after it" } else { "nothing after it" };
         let line = self.line_number_at(span.line);
         let text = format!(

@@ -40,12 +40,12 @@ static BODIES: Semaphore = Semaphore::const_new(16);
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The longest request id or idempotency key, in bytes.
-const LONGEST_ID: usize = 255;
+const MAX_ID: usize = 255;
 /// When to send the head of an answer whose body is not ready: clients wait 30 seconds for the head, and without limit for
 /// the body.
-const LATE: Duration = Duration::from_secs(20);
+const HEAD_DELAY: Duration = Duration::from_secs(20);
 /// How often a blank is sent until the body is ready.
-const BLANK: Duration = Duration::from_secs(5);
+const BLANK_INTERVAL: Duration = Duration::from_secs(5);
 /// How many entries a list has by default, and at most.
 const LIMIT: usize = 20;
 const MOST: usize = 1_000;
@@ -314,7 +314,7 @@ fn respond_with(status: StatusCode, id: &str, body: Body) -> Response {
 
 fn request_id(headers: &HeaderMap) -> String {
     let given = headers.get(&REQUEST_ID).and_then(|value| value.to_str().ok());
-    given.filter(|id| !id.is_empty() && id.len() <= LONGEST_ID).map_or_else(
+    given.filter(|id| !id.is_empty() && id.len() <= MAX_ID).map_or_else(
         || format!("req_{}", &uuid::Uuid::new_v4().simple().to_string()[..12]),
         str::to_owned,
     )
@@ -338,8 +338,8 @@ async fn answer(site: &Arc<Site>, request: Request) -> Result<ApiReply, ApiError
         let path = head.uri.path().to_owned();
         let digest = |what: &[u8]| Digest::of(&[caller.as_bytes(), path.as_bytes(), what].join(&0));
         let key = match head.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes) {
-            Some(key) if key.is_empty() || key.len() > LONGEST_ID => {
-                let why = format!("it must have 1 to {LONGEST_ID} characters");
+            Some(key) if key.is_empty() || key.len() > MAX_ID => {
+                let why = format!("it must have 1 to {MAX_ID} characters");
                 return Err(ApiError::invalid("Idempotency-Key", &why));
             }
             key => key.map(digest),
@@ -457,7 +457,7 @@ async fn wait(waiting: PendingReply, id: String) -> Response {
             Err(fault) => (fault.status, fault.body(&id).to_string()),
         }
     };
-    let first = timeout(LATE, done.wait_for(Option::is_some)).await;
+    let first = timeout(HEAD_DELAY, done.wait_for(Option::is_some)).await;
     let first = first.ok().map(|done| done.ok().and_then(|done| done.clone()));
     let (status, shaped, ready) = match first {
         Some(done) => {
@@ -470,7 +470,7 @@ async fn wait(waiting: PendingReply, id: String) -> Response {
         (done, delivery, shaped, ready),
         |(mut done, delivery, mut shaped, mut ready)| async move {
             if ready.is_none() && shaped.is_some() {
-                let Ok(last) = timeout(BLANK, done.wait_for(Option::is_some)).await else {
+                let Ok(last) = timeout(BLANK_INTERVAL, done.wait_for(Option::is_some)).await else {
                     let blank = Ok::<_, Infallible>(Bytes::from_static(b" "));
                     return Some((blank, (done, delivery, shaped, ready)));
                 };

@@ -318,12 +318,15 @@ fn save(folder: &Path, record: &SpaceRecord) -> Result<(), ApiError> {
 }
 
 impl Spaces {
-    /// Opens the spaces in a project's sessions folder, and continues runs in which the last process was stopped. `taken_up`
+    /// Opens the spaces in a project's sessions folder, and continues runs in which the last process was stopped. `recovered_run`
     /// is the run that opening the project has finished.
     ///
     /// # Errors
     /// They cannot be read.
-    pub(in crate::serve) fn open(config: &Config, taken_up: Option<Session>) -> Result<Arc<Self>> {
+    pub(in crate::serve) fn open(
+        config: &Config,
+        recovered_run: Option<Session>,
+    ) -> Result<Arc<Self>> {
         let folder = config.sessions.join("spaces");
         let mut all = BTreeMap::new();
         let entries = match fs::read_dir(&folder) {
@@ -349,8 +352,8 @@ impl Spaces {
             all.insert(space.id.clone(), space);
         }
         let space_of = |run: &Session| all.get(&run.run.as_ref()?.request.as_ref()?.space);
-        if let Some((space, run)) = taken_up.and_then(|run| Some((space_of(&run)?, run))) {
-            space.took_up(run);
+        if let Some((space, run)) = recovered_run.and_then(|run| Some((space_of(&run)?, run))) {
+            space.keep_recovered(run);
         }
         let keys = ApiKeys::new(&config.sessions);
         Ok(Arc::new(Self { keys, config: config.clone(), folder, all: Mutex::new(all) }))

@@ -178,7 +178,7 @@ impl RestSpace {
     fn wake(self: &Arc<Self>, work: &mut Work) {
         if !work.has_worker {
             let space = Arc::clone(self);
-            let run = move || space.work_off();
+            let run = move || space.run_worker();
             work.has_worker = thread::Builder::new().name("space".into()).spawn(run).is_ok();
         }
         if !work.has_worker {
@@ -223,7 +223,7 @@ impl RestSpace {
     }
 
     /// Processes the queue until it stays empty for [`IDLE`].
-    fn work_off(self: Arc<Self>) {
+    fn run_worker(self: Arc<Self>) {
         let mut engine = None;
         if self.is_own() {
             // If this fails, the next request reports the error.
@@ -311,7 +311,7 @@ impl RestSpace {
         if let Some(turn) = engine.recovered_turn.take() {
             match observer.ticket {
                 Some(ticket) => ticket.finish(Ok(Arc::new(turn.session))),
-                None => self.took_up(turn.session),
+                None => self.keep_recovered(turn.session),
             }
         }
         Ok(engine)
@@ -324,7 +324,7 @@ impl RestSpace {
     }
 
     /// Keeps the result of a run in which the last process was stopped.
-    pub(super) fn took_up(&self, run: Session) {
+    pub(super) fn keep_recovered(&self, run: Session) {
         self.recovered(&run).finish(Ok(Arc::new(run)));
     }
 

@@ -169,7 +169,7 @@ impl<'a> Recorder<'a> {
         self.keep(|recorder, noted| {
             effects.into_iter().try_for_each(|effect| {
                 let path = escaped(effect.path.as_str().as_bytes());
-                recorder.keep_missing_above(workspace, &path, noted)?;
+                recorder.record_missing_parents(workspace, &path, noted)?;
                 recorder.touch(workspace, path, noted)
             })
         })
@@ -184,7 +184,7 @@ impl<'a> Recorder<'a> {
         let escaped = |path: &RelPath| escaped(path.as_str().as_bytes());
         let (from, to) = (escaped(&effect.from), escaped(&effect.to));
         self.keep(|recorder, noted| {
-            recorder.keep_missing_above(workspace, &to, noted)?;
+            recorder.record_missing_parents(workspace, &to, noted)?;
             let mut places = vec![from.clone()];
             if workspace.folder_at(&from).is_ok() {
                 let below = workspace.folder_contents(&effect.from);
@@ -223,7 +223,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records the parent folders that will be created.
-    fn keep_missing_above(
+    fn record_missing_parents(
         &mut self,
         workspace: &Workspace,
         path: &str,

@@ -109,7 +109,7 @@ impl Protection {
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
             return Vec::new();
         };
-        known.forget_old_inodes(workspace.inode());
+        known.drop_inodes_if_renumbered(workspace.inode());
         let (missing, incidents) = (&mut self.missing, Vec::new());
         let mut repairs = Repairs { workspace, quarantine, missing, incidents };
         for mut folder in std::mem::take(&mut known.folders) {

@@ -118,7 +118,7 @@ pub(super) enum EntryChange {
 
 impl Snapshot {
     /// Discards all inodes if the inode of the workspace's root has changed.
-    pub(super) fn forget_old_inodes(&mut self, root: Option<u64>) {
+    pub(super) fn drop_inodes_if_renumbered(&mut self, root: Option<u64>) {
         if self.inode.or(root) != root {
             let entries = self.folders.iter_mut().flat_map(|folder| folder.entries.values_mut());
             entries.chain(self.set_ids.iter_mut().flatten()).for_each(|entry| entry.inode = None);

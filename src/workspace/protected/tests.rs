@@ -107,7 +107,7 @@ impl Protection {
     /// The differences that a check would find at the root. Repairs nothing.
     fn untouched(&mut self, workspace: &Workspace) -> Vec<(String, EntryChange)> {
         let known = self.known.as_mut().unwrap();
-        known.forget_old_inodes(workspace.inode());
+        known.drop_inodes_if_renumbered(workspace.inode());
         let now = ProtectedScan::again(workspace, &known.folders[0]).unwrap();
         known.folders[0].differences(&now)
     }

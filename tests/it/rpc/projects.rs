@@ -131,7 +131,7 @@ fn a_root_that_is_state_of_a_base_directory_is_refused() {
         let run = Run::of(&mut rpc(&own, &["--root", &root, "--json"]), "").with_code(2);
         assert_eq!(run.error()["code"], "usage", "{at}: {run:?}");
         let told = run.message();
-        assert!(told.contains("has for itself; choose another folder"), "{at}: {told}");
+        assert!(told.contains("keeps its own files; choose another folder"), "{at}: {told}");
         assert!(told.contains(&text(base.path())), "{at}: {told}");
     }
     base.write("deaddrop.toml", "inbox_dir = 5\n");

@@ -305,6 +305,6 @@ fn a_placeholder_of_a_secret_is_told_from_the_rule_about_it() {
     assert!(
         one_left_out("key = [withheld: ...]\n", b"key = x\n", b"key = x\n", &path("a")).is_some()
     );
-    assert!(loses("[withheld: x]", "a", "").contains("erase the real secret in 'a'"));
-    assert!(loses("// ...", "a", "b").starts_with("stands for lines that 'a' would lose"));
+    assert!(explain_loss("[withheld: x]", "a", "").contains("erase the real secret in 'a'"));
+    assert!(explain_loss("// ...", "a", "b").starts_with("stands for lines that 'a' would lose"));
 }
