@@ -71,8 +71,8 @@ fn set(patterns: impl IntoIterator<Item = impl AsRef<str>>) -> RegexSet {
     RegexSetBuilder::new(patterns).unicode(false).build().expect("patterns of this crate")
 }
 
-/// A regex for bytes, read from a table.
-pub(super) struct BytePattern(Regex);
+/// A regex for bytes, read from a table. It is compiled when it is needed, since most are not.
+pub(super) struct BytePattern(LazyLock<Regex, Box<dyn FnOnce() -> Regex + Send>>);
 
 impl Deref for BytePattern {
     type Target = Regex;
@@ -84,7 +84,8 @@ impl Deref for BytePattern {
 
 impl<'de> Deserialize<'de> for BytePattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(pattern(&String::deserialize(deserializer)?)))
+        let text = String::deserialize(deserializer)?;
+        Ok(Self(LazyLock::new(Box::new(move || pattern(&text)))))
     }
 }
 

@@ -7,17 +7,30 @@ pub(in crate::protocol) mod fence;
 pub(in crate::protocol) mod gutter;
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use crate::protocol::RelPath;
 
-/// Reads a pattern of a table.
-pub(in crate::protocol) fn pattern<'de, D: Deserializer<'de>>(from: D) -> Result<Regex, D::Error> {
-    Regex::new(&String::deserialize(from)?).map_err(D::Error::custom)
+/// A regex, read from a table. It is compiled when it is needed, since most are not.
+pub(in crate::protocol) struct TablePattern(LazyLock<Regex, Box<dyn FnOnce() -> Regex + Send>>);
+
+impl Deref for TablePattern {
+    type Target = Regex;
+
+    fn deref(&self) -> &Regex {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for TablePattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(Self(LazyLock::new(Box::new(move || Regex::new(&text).expect("a constant pattern")))))
+    }
 }
 
 /// A kind of file.
