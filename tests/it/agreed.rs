@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use super::{Project, program};
+use super::{Project, program, room};
 
 /// The text of a settings file, and where folders lead that are links.
 type Settings = (Option<Vec<u8>>, [Option<PathBuf>; 5]);
@@ -26,7 +26,7 @@ struct Last {
 
 impl Agreed {
     pub fn new() -> Self {
-        Self { state: tempfile::tempdir().unwrap(), to: Some(Mutex::default()) }
+        Self { state: room::folder(), to: Some(Mutex::default()) }
     }
 }
 
@@ -66,15 +66,11 @@ impl Project {
         *agreed = Last { settings, is_known: true };
     }
 
-    /// Has what a test put there count as the person's, also for a program that is started some other way
-    /// and has the tests' own folder for what it notes.
+    /// Has what a test put there count as the person's.
     pub fn is_theirs(&self) {
         let Some(agreed) = &self.agreed.to else { return };
         agreed.lock().unwrap_or_else(PoisonError::into_inner).is_known = false;
         self.agree();
-        if let Some(state) = std::env::var_os("XDG_STATE_HOME") {
-            self.agree_in(Path::new(&state));
-        }
     }
 
     /// The same for a program that has another folder for what it notes.

@@ -9,6 +9,8 @@ pub mod apart;
 mod events_checked;
 #[path = "lacking.rs"]
 pub mod lacking;
+#[path = "room.rs"]
+mod room;
 #[path = "told.rs"]
 pub mod told;
 #[cfg(unix)]
@@ -59,11 +61,7 @@ pub struct Run {
 
 impl Project {
     pub fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-            programs: OnceLock::new(),
-            agreed: agreed::Agreed::new(),
-        }
+        Self { folder: room::folder(), programs: OnceLock::new(), agreed: agreed::Agreed::new() }
     }
 
     /// With an open session [`ID`] at its first outbox.
