@@ -72,20 +72,19 @@ fn set(patterns: impl IntoIterator<Item = impl AsRef<str>>) -> RegexSet {
 }
 
 /// A regex for bytes, read from a table. It is compiled when it is needed, since most are not.
-pub(super) struct BytePattern(LazyLock<Regex, Box<dyn FnOnce() -> Regex + Send>>);
+pub(super) struct BytePattern(String, OnceLock<Regex>);
 
 impl Deref for BytePattern {
     type Target = Regex;
 
     fn deref(&self) -> &Regex {
-        &self.0
+        self.1.get_or_init(|| pattern(&self.0))
     }
 }
 
 impl<'de> Deserialize<'de> for BytePattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Ok(Self(LazyLock::new(Box::new(move || pattern(&text)))))
+        Ok(Self(String::deserialize(deserializer)?, OnceLock::new()))
     }
 }
 
