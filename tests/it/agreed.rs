@@ -85,20 +85,20 @@ impl Project {
         self.state().join("deaddrop/bases")
     }
 
-    /// What the program notes to tell this project and its folders from others.
-    fn own(&self) -> Vec<String> {
+    /// What the program notes to tell this project and its folders from others; None where one is missing.
+    fn own(&self) -> Option<Vec<String>> {
         let identity = |name: &str| {
-            let found = fs::metadata(self.at(name)).unwrap();
+            let found = fs::metadata(self.at(name)).ok()?;
             let born = found.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            format!("{}.{} ", found.ino(), born.unwrap_or_default().as_nanos())
+            Some(format!("{}.{} ", found.ino(), born.unwrap_or_default().as_nanos()))
         };
         let path = self.path().canonicalize().unwrap().display().to_string();
-        iter::once(path).chain(OWN.map(identity)).collect()
+        iter::once(Some(path)).chain(OWN.map(identity)).collect()
     }
 
     /// What the program has noted of this project.
-    pub fn noted(&self) -> Noted {
-        Noted { text: fs::read_to_string(self.registry()).unwrap(), own: self.own() }
+    pub fn noted(&self) -> Option<Noted> {
+        Some(Noted { text: fs::read_to_string(self.registry()).ok()?, own: self.own()? })
     }
 
     /// Has the same noted of this one as the program does, without starting it: most tests begin so.
@@ -106,15 +106,13 @@ impl Project {
     pub fn is_noted_as(&self, noted: &Noted) -> bool {
         let Some(agreed) = &self.agreed.to else { return false };
         let mut agreed = agreed.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_plain = self.settings() == Settings::default();
-        if !is_plain
-            || self.registry().exists()
-            || noted.own.iter().any(|own| !noted.text.contains(own))
-        {
+        let is_plain = self.settings() == Settings::default() && !self.registry().exists();
+        let Some(own) = self.own().filter(|_| is_plain) else { return false };
+        if noted.own.iter().any(|own| !noted.text.contains(own)) {
             return false;
         }
-        let text = (noted.own.iter().zip(self.own()))
-            .fold(noted.text.clone(), |text, (from, to)| text.replace(from, &to));
+        let pairs = noted.own.iter().zip(own);
+        let text = pairs.fold(noted.text.clone(), |text, (from, to)| text.replace(from, &to));
         let registry = self.registry();
         DirBuilder::new().mode(0o700).create(registry.parent().unwrap()).unwrap();
         let mut file = File::options().create_new(true).write(true).mode(0o600).open(registry);
@@ -137,6 +135,9 @@ impl Project {
 
     /// Has it noted of this one what is of another, of which it is a copy.
     pub fn is_known_as(&self, other: &Self) {
+        if other.noted().is_some_and(|noted| self.is_noted_as(&noted)) {
+            return;
+        }
         let Ok(noted) = fs::read_to_string(other.registry()) else { return };
         let path = |base: &Self| base.path().canonicalize().unwrap().display().to_string();
         let to = self.registry();

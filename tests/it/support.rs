@@ -80,7 +80,7 @@ impl Project {
             let session = base.read(&format!("sessions/{ID}.json"));
             // Tests set another workspace afterwards, which it could not go on in.
             let kept = session.lines().filter(|line| !line.starts_with("  \"workspace\": "));
-            (kept.collect::<Vec<_>>().join("\n"), base.outbox(1), base.noted())
+            (kept.collect::<Vec<_>>().join("\n"), base.outbox(1), base.noted().unwrap())
         });
         self.write(&format!("sessions/{id}.json"), session.replace(ID, id));
         self.write(&format!("outbox/{id}_seq0001.txt"), outbox.replace(ID, id));
