@@ -71,20 +71,20 @@ fn set(patterns: impl IntoIterator<Item = impl AsRef<str>>) -> RegexSet {
     RegexSetBuilder::new(patterns).unicode(false).build().expect("patterns of this crate")
 }
 
-/// A regex for bytes, read from a table.
-pub(super) struct BytePattern(Regex);
+/// A regex for bytes, read from a table. It is compiled when it is needed, since most are not.
+pub(super) struct BytePattern(String, OnceLock<Regex>);
 
 impl Deref for BytePattern {
     type Target = Regex;
 
     fn deref(&self) -> &Regex {
-        &self.0
+        self.1.get_or_init(|| pattern(&self.0))
     }
 }
 
 impl<'de> Deserialize<'de> for BytePattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(pattern(&String::deserialize(deserializer)?)))
+        Ok(Self(String::deserialize(deserializer)?, OnceLock::new()))
     }
 }
 

@@ -1,12 +1,16 @@
 //! A person who agrees to whatever settings stand in a project, in a folder for what is noted of
 //! that: tests write what they need into `deaddrop.toml` as somebody does who means it.
 
-use std::fs;
+use std::fs::{self, DirBuilder, File};
+use std::io::Write;
+use std::iter;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
 
-use super::{Project, program};
+use super::{Project, program, room};
 
 /// The text of a settings file, and where folders lead that are links.
 type Settings = (Option<Vec<u8>>, [Option<PathBuf>; 5]);
@@ -24,9 +28,18 @@ struct Last {
     is_known: bool,
 }
 
+/// What the program noted of a project, and what of that is the project's own: its path and its folders.
+pub struct Noted {
+    text: String,
+    own: Vec<String>,
+}
+
+/// The folders of a project that hold the program's files.
+const OWN: [&str; 4] = ["sessions", "inbox", "outbox", "approvals"];
+
 impl Agreed {
     pub fn new() -> Self {
-        Self { state: tempfile::tempdir().unwrap(), to: Some(Mutex::default()) }
+        Self { state: room::folder(), to: Some(Mutex::default()) }
     }
 }
 
@@ -52,29 +65,67 @@ impl Project {
     pub fn agree_with(&self, environment: &[(&str, PathBuf)]) {
         let Some(agreed) = &self.agreed.to else { return };
         let mut agreed = agreed.lock().unwrap_or_else(PoisonError::into_inner);
-        // A folder that is a link can lead out of it, too.
-        let link = |name: &str| fs::read_link(self.at(name)).ok();
-        let links = ["workspace", "inbox", "outbox", "sessions", "approvals"].map(link);
-        let text = fs::read(self.at("deaddrop.toml")).ok();
-        let settings = (text, links);
+        let settings = self.settings();
         // What a test put there itself is the person's.
-        let own = ["sessions", "inbox", "outbox", "approvals"];
-        let is_new = !agreed.is_known && own.iter().any(|folder| !self.names(folder).is_empty());
+        let is_new = !agreed.is_known && OWN.iter().any(|folder| !self.names(folder).is_empty());
         if is_new || agreed.settings != settings {
             self.agree_to(self.path(), self.state(), environment);
         }
         *agreed = Last { settings, is_known: true };
     }
 
-    /// Has what a test put there count as the person's, also for a program that is started some other way
-    /// and has the tests' own folder for what it notes.
+    fn settings(&self) -> Settings {
+        // A folder that is a link can lead out of it, too.
+        let link = |name: &str| fs::read_link(self.at(name)).ok();
+        let links = ["workspace", "inbox", "outbox", "sessions", "approvals"].map(link);
+        (fs::read(self.at("deaddrop.toml")).ok(), links)
+    }
+
+    fn registry(&self) -> PathBuf {
+        self.state().join("deaddrop/bases")
+    }
+
+    /// What the program notes to tell this project and its folders from others; None where one is missing.
+    fn own(&self) -> Option<Vec<String>> {
+        let identity = |name: &str| {
+            let found = fs::metadata(self.at(name)).ok()?;
+            let born = found.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            Some(format!("{}.{} ", found.ino(), born.unwrap_or_default().as_nanos()))
+        };
+        let path = self.path().canonicalize().unwrap().display().to_string();
+        iter::once(Some(path)).chain(OWN.map(identity)).collect()
+    }
+
+    /// What the program has noted of this project.
+    pub fn noted(&self) -> Option<Noted> {
+        Some(Noted { text: fs::read_to_string(self.registry()).ok()?, own: self.own()? })
+    }
+
+    /// Has the same noted of this one as the program does, without starting it: most tests begin so.
+    /// Whether that is enough; it is not where a test has already made settings or had something noted.
+    pub fn is_noted_as(&self, noted: &Noted) -> bool {
+        let Some(agreed) = &self.agreed.to else { return false };
+        let mut agreed = agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_plain = self.settings() == Settings::default() && !self.registry().exists();
+        let Some(own) = self.own().filter(|_| is_plain) else { return false };
+        if noted.own.iter().any(|own| !noted.text.contains(own)) {
+            return false;
+        }
+        let pairs = noted.own.iter().zip(own);
+        let text = pairs.fold(noted.text.clone(), |text, (from, to)| text.replace(from, &to));
+        let registry = self.registry();
+        DirBuilder::new().mode(0o700).create(registry.parent().unwrap()).unwrap();
+        let mut file = File::options().create_new(true).write(true).mode(0o600).open(registry);
+        file.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+        *agreed = Last { settings: Settings::default(), is_known: true };
+        true
+    }
+
+    /// Has what a test put there count as the person's.
     pub fn is_theirs(&self) {
         let Some(agreed) = &self.agreed.to else { return };
         agreed.lock().unwrap_or_else(PoisonError::into_inner).is_known = false;
         self.agree();
-        if let Some(state) = std::env::var_os("XDG_STATE_HOME") {
-            self.agree_in(Path::new(&state));
-        }
     }
 
     /// The same for a program that has another folder for what it notes.
@@ -84,10 +135,12 @@ impl Project {
 
     /// Has it noted of this one what is of another, of which it is a copy.
     pub fn is_known_as(&self, other: &Self) {
-        let name = "deaddrop/bases";
-        let Ok(noted) = fs::read_to_string(other.state().join(name)) else { return };
+        if other.noted().is_some_and(|noted| self.is_noted_as(&noted)) {
+            return;
+        }
+        let Ok(noted) = fs::read_to_string(other.registry()) else { return };
         let path = |base: &Self| base.path().canonicalize().unwrap().display().to_string();
-        let to = self.state().join(name);
+        let to = self.registry();
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::write(to, noted.replace(&path(other), &path(self))).unwrap();
         // Which folder it is, is noted, too.

@@ -16,7 +16,7 @@ use super::PATIENCE;
 /// Writes a file.
 #[track_caller]
 pub fn write(path: &Path, text: &[u8]) {
-    by("cat > \"$1\"", path, text);
+    by("exec cat > \"$1\"", path, text);
 }
 
 /// Writes a program.

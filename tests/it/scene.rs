@@ -73,6 +73,11 @@ impl Walls {
         }
     }
 
+    /// Whether commands see a root of their own.
+    pub fn are_full(self) -> bool {
+        matches!(self, Self::Full | Self::Bwrap)
+    }
+
     /// A part of the outbox that tells of them.
     fn told(self) -> &'static str {
         match self {
@@ -213,6 +218,11 @@ impl Scene {
 
     /// Every way, by itself and with the sandbox off; and bwrap where namespaces are.
     pub fn all() -> impl Iterator<Item = Self> {
+        Self::all_with(|_| true)
+    }
+
+    /// Those of them with such walls.
+    pub fn all_with(is_meant: fn(Walls) -> bool) -> impl Iterator<Item = Self> {
         const ALL: [(Way, Asked); 10] = [
             (Way::AsItIs, Asked::Auto),
             (Way::OrdinaryUser, Asked::Auto),
@@ -225,11 +235,16 @@ impl Scene {
             (Way::NoNamespaces, Asked::Off),
             (Way::NoPrivileges, Asked::Off),
         ];
-        ALL.into_iter().filter_map(|(way, asked)| Self::with(way, asked))
+        Self::each_of(ALL.into_iter(), is_meant)
     }
 
     /// Every sandbox, as root and as an ordinary user.
     pub fn confined() -> impl Iterator<Item = Self> {
+        Self::confined_with(|_| true)
+    }
+
+    /// Those of them with such walls.
+    pub fn confined_with(is_meant: fn(Walls) -> bool) -> impl Iterator<Item = Self> {
         const CONFINED: [(Way, Asked); 7] = [
             (Way::AsItIs, Asked::Auto),
             (Way::OrdinaryUser, Asked::Auto),
@@ -239,12 +254,20 @@ impl Scene {
             (Way::OrdinaryUser, Asked::Partial),
             (Way::NoPrivileges, Asked::Auto),
         ];
-        CONFINED.into_iter().filter_map(|(way, asked)| Self::with(way, asked))
+        Self::each_of(CONFINED.into_iter(), is_meant)
     }
 
     /// Those in which commands see a root of their own.
     pub fn full() -> impl Iterator<Item = Self> {
-        Self::confined().filter(Self::is_full)
+        Self::confined_with(Walls::are_full)
+    }
+
+    fn each_of(
+        ways: impl Iterator<Item = (Way, Asked)>,
+        is_meant: fn(Walls) -> bool,
+    ) -> impl Iterator<Item = Self> {
+        let meant = ways.filter(move |(way, asked)| is_meant(Walls::of(*way, *asked)));
+        meant.filter_map(|(way, asked)| Self::with(way, asked))
     }
 
     pub fn walls(&self) -> Walls {
@@ -252,7 +275,7 @@ impl Scene {
     }
 
     pub fn is_full(&self) -> bool {
-        matches!(self.walls(), Walls::Full | Walls::Bwrap)
+        self.walls().are_full()
     }
 
     pub fn is_partial(&self) -> bool {

@@ -9,6 +9,8 @@ pub mod apart;
 mod events_checked;
 #[path = "lacking.rs"]
 pub mod lacking;
+#[path = "room.rs"]
+mod room;
 #[path = "told.rs"]
 pub mod told;
 #[cfg(unix)]
@@ -59,11 +61,7 @@ pub struct Run {
 
 impl Project {
     pub fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-            programs: OnceLock::new(),
-            agreed: agreed::Agreed::new(),
-        }
+        Self { folder: room::folder(), programs: OnceLock::new(), agreed: agreed::Agreed::new() }
     }
 
     /// With an open session [`ID`] at its first outbox.
@@ -75,14 +73,14 @@ impl Project {
 
     /// Puts a session and its first outbox there as `new` makes them, once for all tests.
     pub fn begin(&self, id: &str) {
-        static MADE: OnceLock<[String; 2]> = OnceLock::new();
-        let [session, outbox] = MADE.get_or_init(|| {
+        static MADE: OnceLock<(String, String, agreed::Noted)> = OnceLock::new();
+        let (session, outbox, noted) = MADE.get_or_init(|| {
             let base = Self::new();
             base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
             let session = base.read(&format!("sessions/{ID}.json"));
             // Tests set another workspace afterwards, which it could not go on in.
             let kept = session.lines().filter(|line| !line.starts_with("  \"workspace\": "));
-            [kept.collect::<Vec<_>>().join("\n"), base.outbox(1)]
+            (kept.collect::<Vec<_>>().join("\n"), base.outbox(1), base.noted().unwrap())
         });
         self.write(&format!("sessions/{id}.json"), session.replace(ID, id));
         self.write(&format!("outbox/{id}_seq0001.txt"), outbox.replace(ID, id));
@@ -95,7 +93,9 @@ impl Project {
         ] {
             fs::create_dir_all(self.at(folder)).unwrap();
         }
-        self.is_theirs();
+        if !self.is_noted_as(noted) {
+            self.is_theirs();
+        }
     }
 
     pub fn path(&self) -> &Path {

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
 
 use memchr::{memchr, memchr_iter, memmem, memrchr};
-use regex::{Regex, RegexSet};
+use regex::RegexSet;
 use serde::Deserialize;
 
-use super::{FileKind, pattern};
+use super::{FileKind, TablePattern};
 use crate::protocol::{RelPath, Replacement};
 use crate::secrets;
 
@@ -126,10 +126,8 @@ impl Loss {
 /// The structure of `data/elision.toml`, the table of patterns.
 #[derive(Deserialize)]
 struct Table {
-    #[serde(deserialize_with = "pattern")]
-    anchors: Regex,
-    #[serde(deserialize_with = "pattern")]
-    comment: Regex,
+    anchors: TablePattern,
+    comment: TablePattern,
     skipped: Vec<String>,
     names: BTreeMap<String, String>,
     pattern: Vec<Pattern>,
@@ -149,14 +147,8 @@ struct Pattern {
 struct Content {
     #[serde(default)]
     extensions: Vec<String>,
-    #[serde(deserialize_with = "pattern")]
-    scene: Regex,
-    #[serde(default, deserialize_with = "optional_pattern")]
-    between: Option<Regex>,
-}
-
-fn optional_pattern<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Regex>, D::Error> {
-    pattern(from).map(Some)
+    scene: TablePattern,
+    between: Option<TablePattern>,
 }
 
 static TABLE: LazyLock<Table> =
@@ -212,7 +204,7 @@ impl<'a> Detector<'a> {
         let Some(extension) = &self.extension else { return false };
         let above = self.text[..start].trim_end().rsplit('\n').next().unwrap_or_default().trim();
         let scene = format!("{reading}\n{above}\n{whole}");
-        let is_between = |mark: &Regex| {
+        let is_between = |mark: &TablePattern| {
             let find = || mark.find_iter(self.text).map(|found| found.start()).collect();
             self.marks.get_or_init(find).partition_point(|at| *at < start) % 2 == 1
         };

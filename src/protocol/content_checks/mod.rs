@@ -7,17 +7,29 @@ pub(in crate::protocol) mod fence;
 pub(in crate::protocol) mod gutter;
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::ops::Deref;
+use std::sync::{LazyLock, OnceLock};
 
 use regex::Regex;
-use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use crate::protocol::RelPath;
 
-/// Deserializes a regular expression from a table.
-pub(in crate::protocol) fn pattern<'de, D: Deserializer<'de>>(from: D) -> Result<Regex, D::Error> {
-    Regex::new(&String::deserialize(from)?).map_err(D::Error::custom)
+/// A regular expression from a table. It is compiled when it is first used, since most are not used.
+pub(in crate::protocol) struct TablePattern(String, OnceLock<Regex>);
+
+impl Deref for TablePattern {
+    type Target = Regex;
+
+    fn deref(&self) -> &Regex {
+        self.1.get_or_init(|| Regex::new(&self.0).expect("a constant pattern"))
+    }
+}
+
+impl<'de> Deserialize<'de> for TablePattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(String::deserialize(deserializer)?, OnceLock::new()))
+    }
 }
 
 /// A kind of file.
@@ -78,4 +90,54 @@ pub(crate) fn is_code(path: &RelPath) -> bool {
 /// Whether a file may contain a diff regardless of its extension, because it is in a folder named `patches`.
 pub(crate) fn may_be_patch(path: &RelPath) -> bool {
     path.components().any(|part| part == "patches")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// They are compiled when they are needed, so a fault in one might be met by a person.
+    #[test]
+    fn every_pattern_of_a_table_can_be_compiled() {
+        fn patterns_in(value: &toml::Value, is_pattern: bool, found: &mut Vec<String>) {
+            const KEYS: [&str; 13] = [
+                "anchors",
+                "attribute",
+                "behind_tag",
+                "between",
+                "blanks",
+                "blanks_and_commas",
+                "citation",
+                "comment",
+                "end",
+                "may_be_placeholder",
+                "pattern",
+                "placeholder_name",
+                "scene",
+            ];
+            match value {
+                toml::Value::String(text) if is_pattern => found.push(text.clone()),
+                toml::Value::Array(all) => {
+                    all.iter().for_each(|value| patterns_in(value, false, found));
+                }
+                toml::Value::Table(table) => {
+                    for (key, value) in table {
+                        patterns_in(value, KEYS.contains(&key.as_str()), found);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (table, number) in [
+            (include_str!("data/elision.toml"), 13),
+            (include_str!("../tags/data/attributes.toml"), 9),
+            (include_str!("../tags/data/page.toml"), 2),
+            (include_str!("../tags/data/paths.toml"), 5),
+        ] {
+            let mut found = Vec::new();
+            patterns_in(&toml::from_str(table).unwrap(), false, &mut found);
+            assert_eq!(found.len(), number, "{found:#?}");
+            found.iter().for_each(|text| _ = Regex::new(text).unwrap());
+        }
+    }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::catalogue::TagCommand;
 use super::lexer::{Decoration, is_zero_width};
-use crate::protocol::content_checks::pattern;
+use crate::protocol::content_checks::TablePattern;
 use crate::protocol::mistake::Problem;
 pub(super) use crate::protocol::mistake::brief;
 use crate::protocol::{Kind, Mistake, Warning, WarningKind};
@@ -26,8 +26,7 @@ const LONGEST: usize = 1 << 14;
 /// A row of a table. Anything that its pattern matches is refused.
 #[derive(Deserialize)]
 pub(super) struct RefusedPattern {
-    #[serde(deserialize_with = "pattern")]
-    pub(super) pattern: Regex,
+    pub(super) pattern: TablePattern,
     pub(super) mistake: Mistake,
     pub(super) phrase: String,
     /// The commands for which an attribute is refused.
@@ -40,16 +39,12 @@ pub(super) struct RefusedPattern {
 
 #[derive(Deserialize)]
 struct AttributeTables {
-    #[serde(deserialize_with = "pattern")]
-    blanks: Regex,
-    #[serde(deserialize_with = "pattern")]
-    blanks_and_commas: Regex,
-    #[serde(deserialize_with = "pattern")]
-    attribute: Regex,
+    blanks: TablePattern,
+    blanks_and_commas: TablePattern,
+    attribute: TablePattern,
     entities: Vec<(String, String)>,
     refused: Vec<RefusedPattern>,
-    #[serde(deserialize_with = "pattern")]
-    end: Regex,
+    end: TablePattern,
 }
 
 static TABLES: LazyLock<AttributeTables> = LazyLock::new(|| {

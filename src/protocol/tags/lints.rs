@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use memchr::{memchr_iter, memchr2, memchr3_iter, memmem, memrchr};
-use regex::Regex;
 use serde::Deserialize;
 
 use super::body::Body;
 use super::catalogue::COMMANDS;
 use crate::protocol::content_checks::fence::fence_of;
-use crate::protocol::content_checks::{FileKind, pattern};
+use crate::protocol::content_checks::{FileKind, TablePattern};
 use crate::protocol::mistake::brief;
 use crate::protocol::{Kind, Warning, WarningKind};
 
@@ -22,10 +21,8 @@ struct PageWords {
     languages: Vec<String>,
     entities: Vec<String>,
     typography: String,
-    #[serde(deserialize_with = "pattern")]
-    text_after_tag: Regex,
-    #[serde(deserialize_with = "pattern")]
-    citation: Regex,
+    text_after_tag: TablePattern,
+    citation: TablePattern,
     strange: Vec<(char, char)>,
 }
 

@@ -8,7 +8,7 @@ use regex::Regex;
 use serde::Deserialize;
 
 use super::attributes::RefusedPattern;
-use crate::protocol::content_checks::pattern;
+use crate::protocol::content_checks::TablePattern;
 use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{Kind, Mistake, PathFault, RelPath, Warning, WarningKind};
 
@@ -32,10 +32,8 @@ impl From<Problem> for TagError {
 struct PathTables {
     marks: Vec<(String, String)>,
     refused: Vec<RefusedPattern>,
-    #[serde(deserialize_with = "pattern")]
-    placeholder_name: Regex,
-    #[serde(deserialize_with = "pattern")]
-    may_be_placeholder: Regex,
+    placeholder_name: TablePattern,
+    may_be_placeholder: TablePattern,
 }
 
 static TABLES: LazyLock<PathTables> =
@@ -45,7 +43,7 @@ static TABLES: LazyLock<PathTables> =
 static ANY: LazyLock<Regex> = LazyLock::new(|| {
     let refused = TABLES.refused.iter().map(|refused| &refused.pattern);
     let all = refused.chain([&TABLES.placeholder_name, &TABLES.may_be_placeholder]);
-    let all: Vec<String> = all.map(|pattern| format!("(?:{pattern})")).collect();
+    let all: Vec<String> = all.map(|pattern| format!("(?:{})", pattern.as_str())).collect();
     Regex::new(&all.join("|")).expect("patterns of a constant table")
 });
 

@@ -1,11 +1,12 @@
 //! Tokens of well-known services.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
 use super::*;
-use crate::secrets::rules::{BytePattern, FORMATS, ValueCheck};
+use crate::secrets::rules::{ASSIGNMENTS, BytePattern, FORMATS, NAMES, ValueCheck};
 
 static FORMS: LazyLock<Table> =
     LazyLock::new(|| toml::from_str(include_str!("forms.toml")).unwrap());
@@ -305,4 +306,16 @@ fn a_web_token_is_found_whole() {
     shown(&format!("x.{real}"), None);
     shown(&token("{\"kid\":\"1\"}", "{\"sub\":\"u-481\"}"), None);
     shown(&format!("{}.{}", encode(header), encode("{}")), None);
+}
+
+/// They are compiled when they are needed, so a fault in one might be met by a person.
+#[test]
+fn every_pattern_of_a_table_can_be_compiled() {
+    let patterns: BTreeMap<String, BytePattern> =
+        toml::from_str(include_str!("../data/patterns.toml")).unwrap();
+    let assigned = ASSIGNMENTS.iter().flat_map(|(_, way)| way.before.iter().chain(&way.name));
+    let named = [&NAMES.begins_word, &NAMES.may_follow, &NAMES.describes, &NAMES.of_a_list];
+    let all = patterns.values().chain(assigned).chain(named).map(|pattern| pattern.as_str());
+    let all = all.chain(FORMATS.iter().map(|format| format.regex().as_str()));
+    assert!(all.filter(|text| !text.is_empty()).count() > 100);
 }

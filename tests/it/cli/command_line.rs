@@ -186,6 +186,7 @@ fn the_colour_of_a_result_depends_on_where_it_goes() {
     let check = format!("'{}' check r > out", program().display());
     let mut terminal = Command::new("script");
     terminal.args(["-qec", &check, "log"]).current_dir(base.path()).env_remove("NO_COLOR");
+    terminal.env("XDG_STATE_HOME", base.state());
     Run::of(&mut terminal, "").ok();
     assert!(base.read("out").contains("+x") && !base.read("out").contains('\x1b'));
 }

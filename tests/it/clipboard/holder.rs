@@ -25,6 +25,7 @@ fn the_text_stays_when_deaddrop_has_ended_and_its_holder_keeps_nothing_of_it() {
     let script =
         format!("exec 7<'{}' 8>&1; exec '{}' show --copy", kept.display(), program().display());
     command.args(["-c", &script]).current_dir(base.path());
+    command.env("XDG_STATE_HOME", base.state());
     without_clipboard(&mut command).envs([("DISPLAY", &*desktop.display), ("A_TOKEN", "kept")]);
     // It ends, and with it the pipes that the test reads.
     let said = Run::of(&mut command, "").ok().stderr;

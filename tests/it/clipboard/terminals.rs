@@ -23,6 +23,7 @@ fn at_terminal(base: &Project, term: &str, arguments: &str) -> Option<String> {
     let line = format!("'{}' {arguments}", program().display());
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(base.path()).env("TERM", term);
+    command.env("XDG_STATE_HOME", base.state());
     let output = without_clipboard(&mut command).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     Some(String::from_utf8(output.stdout).unwrap())
@@ -74,6 +75,7 @@ fn a_terminal_without_a_clipboard_gets_nothing_and_one_with_no_more_than_it_take
 fn start_tmux(base: &Project) -> Option<Tmux> {
     Tmux::of(base, [90, 30], "sleep 600", |command| {
         without_clipboard(command).env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
+        command.env("XDG_STATE_HOME", base.state());
     })
 }
 

@@ -144,6 +144,9 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
 
 /// The project of `scene`, held by this thread.
 fn held(scene: &support::Project) -> Engine {
+    // The library in this process has the tests' own folder for what it notes.
+    let state = std::env::var_os("XDG_STATE_HOME").map(std::path::PathBuf::from);
+    state.iter().for_each(|state| scene.agree_in(state));
     let config = Config::load_trusted(scene.path(), Layer::default()).unwrap();
     Engine::open(config, Clock::default(), Stop::default(), None, &mut ()).unwrap()
 }

@@ -156,6 +156,7 @@ fn no_descriptor_is_inherited() {
         .args(["-c", "exec 7</dev/zero 9>>leak; exec \"$0\" apply \"$1\""])
         .args([program(), &file])
         .current_dir(scene.base.path())
+        .env("XDG_STATE_HOME", scene.base.state())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()

@@ -7,7 +7,7 @@ use std::ptr;
 
 use super::processes::Victim;
 use super::{Attack, python};
-use crate::scene::{Asked, Scene, Way};
+use crate::scene::{Asked, Scene, Walls, Way};
 
 /// A terminal that somebody else sits at, who let everybody write to it.
 struct Terminal {
@@ -74,7 +74,7 @@ fn nobodys_limits_and_priorities_are_changed() {
     }
     // All processes of a user at once.
     if let Some(all) = python("import os; os.setpriority(os.PRIO_USER, 0, 1)") {
-        for scene in Scene::confined().filter(Scene::is_partial) {
+        for scene in Scene::confined_with(|walls| walls == Walls::Partial) {
             Attack::new().by("all of the user", all.clone()).fails_in(&scene);
         }
     }

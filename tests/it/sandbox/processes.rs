@@ -190,9 +190,7 @@ fn of_20_hostile_trees_none_outlives_its_command() {
 
 #[test]
 fn the_machines_processes_are_not_to_be_seen_where_there_is_a_namespace() {
-    for scene in
-        Scene::all().filter(|scene| scene.is_full() || scene.walls() == Walls::OpenNamespace)
-    {
+    for scene in Scene::all_with(|walls| walls.are_full() || walls == Walls::OpenNamespace) {
         let results = scene.run(&["ls -d /proc/[0-9]* | wc -l"], &[]);
         let count = results.rsplit("Output: ").next().unwrap().trim().parse::<u32>();
         assert!(count.as_ref().is_ok_and(|count| *count < 8), "{}: {results}", scene.name());

@@ -66,7 +66,8 @@ pub(super) fn contains_tokens(file: &Path) -> bool {
         let line = line.to_ascii_lowercase();
         LISTS.words.iter().any(|word| line.contains(word)) || has_user(&line)
     };
-    LISTS.settings.iter().any(|name| file.ends_with(name))
+    let path = file.as_os_str().as_encoded_bytes(); // It takes a tenth of the time to compare them.
+    LISTS.settings.iter().any(|name| path.ends_with(name.as_bytes()) && file.ends_with(name))
         && file.is_file()
         && read_regular(file, LONGEST).map_or(true, |text| {
             String::from_utf8_lossy(&text)
@@ -99,8 +100,7 @@ pub(super) fn within(top: &Path, caches: &[String]) -> Vec<PathBuf> {
             }
             let (path, name) = (entry.path(), entry.file_name());
             let Ok(kind) = entry.file_type() else { continue };
-            let is_skipped =
-                || path.strip_prefix(top).is_ok_and(|at| caches.iter().any(|c| at == Path::new(c)));
+            let is_skipped = || caches.iter().any(|cache| path == top.join(cache));
             if kind.is_symlink() || is_skipped() {
                 continue;
             }

@@ -39,7 +39,7 @@ fn a_report_cannot_be_kept_from_being_written() {
 
 /// Scenes in which a command sees its helper and is kept from nothing.
 fn open_subreapers() -> impl Iterator<Item = Scene> {
-    Scene::all().filter(|scene| scene.walls() == Walls::OpenSubreaper)
+    Scene::all_with(|walls| walls == Walls::OpenSubreaper)
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What is refused, and what cannot be reached.
 
 use std::io::Read;
+use std::thread::sleep;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -357,7 +359,11 @@ fn whoever_does_not_read_an_answer_is_cut_off() {
     let headers = [&*format!("Authorization: Bearer {}", served.key)];
     let mut unread = served.send("GET", &file, &headers, "");
     let port = unread.local_addr().unwrap().port();
-    wait_until("the end of the connection", || state_of_connection(port).is_none());
+    wait_until("the end of the connection", || {
+        // It lasts ten seconds, and the system lists all connections for it.
+        sleep(Duration::from_millis(50));
+        state_of_connection(port).is_none()
+    });
     let mut begun = Vec::new();
     let _ = unread.read_to_end(&mut begun);
     assert!((1..9 << 20).contains(&begun.len()), "{} bytes", begun.len());
