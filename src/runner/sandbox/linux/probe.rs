@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::super::report::{Mechanism, MechanismSet};
@@ -35,7 +36,6 @@ pub(super) fn check_mechanisms(request: &SandboxRequest) -> MechanismSet {
 
 /// Identifies this process's root, network and queues in three words.
 pub(super) fn surroundings() -> io::Result<String> {
-    use std::os::unix::fs::MetadataExt;
     let root = fs::metadata("/")?;
     let [network, ipc] = ["net", "ipc"].map(|of| fs::read_link(format!("/proc/self/ns/{of}")));
     let (network, ipc) = (network?, ipc?);
@@ -57,12 +57,15 @@ fn value<'a>(status: &'a str, field: &str) -> Option<&'a str> {
     status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).map(str::trim)
 }
 
-/// Whether the system cannot be written, and its passwords cannot be read.
+/// Whether nothing lies over the root, the system cannot be written, and its passwords cannot be read.
 fn is_own_root() -> bool {
+    // From the root, `..` leads to the root, or to what is mounted over it.
+    let [root, above] = ["/", "/.."].map(|path| fs::metadata(path).map(|it| (it.dev(), it.ino())));
     let kernel = OpenOptions::new().write(true).open("/proc/sys/kernel/core_pattern");
     let added = File::create_new(ADDED).and_then(|_| fs::remove_file(ADDED));
     let passwords = fs::read("/etc/shadow").unwrap_or_default();
-    kernel.is_err() && added.is_err() && passwords.is_empty()
+    let is_top = root.is_ok() && root.ok() == above.ok();
+    is_top && kernel.is_err() && added.is_err() && passwords.is_empty()
 }
 
 fn are_refused() -> bool {
