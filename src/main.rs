@@ -6,6 +6,7 @@ fn main() -> ExitCode {
     deaddrop::runner::sandbox::dispatch();
     deaddrop::clipboard::dispatch();
     deaddrop::cli::answer_shell();
+    #[cfg(target_env = "gnu")]
     return_freed_memory();
     deaddrop::runner::sandbox::adopt_orphans();
     deaddrop::cli::run(std::env::args_os())
@@ -16,15 +17,10 @@ fn main() -> ExitCode {
 #[cfg(target_env = "gnu")]
 #[allow(unsafe_code)]
 fn return_freed_memory() {
-    // More than a file of a megabyte takes as JSON, so that a server uses the same memory again.
-    const ONE_BLOCK: libc::c_int = 1_280 << 10;
-    const AT_THE_END: libc::c_int = 4 << 20;
     // SAFETY: these calls set numbers of the allocator. No other thread has started.
     unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, ONE_BLOCK);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, AT_THE_END);
+        // More than a file of a megabyte takes as JSON, so that a server uses the same memory again.
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 1_280 << 10);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 4 << 20);
     }
 }
-
-#[cfg(not(target_env = "gnu"))]
-fn return_freed_memory() {}
