@@ -141,7 +141,7 @@ impl Workspace {
         let protects_git = protected.name_of(".git").is_some();
         let repositories = Mutex::default();
         let state = inside;
-        Ok(Self { repositories, protects_git, root, root_id, path, state, state_ids, protected })
+        Ok(Self { root, root_id, path, state, state_ids, protected, protects_git, repositories })
     }
 
     /// Whether the folder at the workspace's path is still the open one.

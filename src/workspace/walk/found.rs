@@ -255,23 +255,25 @@ impl Walk {
     }
 
     /// Merges two walks into one sorted walk.
-    pub(super) fn merged(mut self, mut other: Self) -> Self {
-        self.places.append(&mut other.places);
-        self.rules.append(&mut other.rules);
-        self.folders.append(&mut other.folders);
-        self.left_out.append(&mut other.left_out);
+    pub(super) fn merged(mut self, other: Self) -> Self {
+        // Each part is freed as soon as it is merged, because two walks of many files take a lot of memory.
+        let Self { names, entries, mut places, mut rules, mut folders, mut left_out, .. } = other;
+        self.places.append(&mut places);
+        self.rules.append(&mut rules);
+        self.folders.append(&mut folders);
+        self.left_out.append(&mut left_out);
         self.ignored_files.add(other.ignored_files);
-        let detailed = other.detailed.take();
         if let Ok(offset) = u32::try_from(self.names.len()) {
-            self.names.push_str(&other.names);
+            self.names.push_str(&names);
+            drop(names);
             let moved =
                 |e: PackedFile| PackedFile { start: e.start + offset, end: e.end + offset, ..e };
-            self.entries.extend(other.entries.into_iter().map(moved));
-        }
-        if let (Some(mine), Some(detailed)) = (&mut self.detailed, detailed) {
-            mine.append(*detailed);
+            self.entries.extend(entries.into_iter().map(moved));
         }
         self.sort();
+        if let (Some(mine), Some(detailed)) = (&mut self.detailed, other.detailed) {
+            mine.append(*detailed);
+        }
         self
     }
 }
