@@ -103,7 +103,6 @@ mod tests {
             const KEYS: [&str; 13] = [
                 "anchors",
                 "attribute",
-                "behind_tag",
                 "between",
                 "blanks",
                 "blanks_and_commas",
@@ -114,6 +113,7 @@ mod tests {
                 "pattern",
                 "placeholder_name",
                 "scene",
+                "text_after_tag",
             ];
             match value {
                 toml::Value::String(text) if is_pattern => found.push(text.clone()),
