@@ -287,7 +287,7 @@ fn an_undo_beside_a_deaddrop_that_serves_tells_what_it_left() {
         &told,
         &[
             "warning: 'new' is left as it is: ",
-            "Turn 1 undone, but for 1 place (see above); 1 file",
+            "Turn 1 undone in session a1b2c3d4, but for 1 place (see above); 1 file",
         ],
     );
     // Once each, here as there.

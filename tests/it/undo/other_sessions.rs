@@ -94,7 +94,10 @@ fn the_outbox_after_a_redo_tells_what_does_not_stand_again() {
     assert_eq!((&redo["turns"], &redo["others"]["named"]), (&json!([1]), &json!(["a"])), "{redo}");
     tells(
         &run.stderr,
-        &["'a' still contains a later change", "Turn 1 put back, but for 1 place (see above)"],
+        &[
+            "'a' still contains a later change",
+            "Turn 1 put back in session a1b2c3d4, but for 1 place (see above)",
+        ],
     );
     tells(
         &base.outbox(4),
