@@ -185,11 +185,10 @@ impl Runner {
         let spec =
             CommandSpec { network: Some(network), ..CommandSpec::new("", &self.workspace, own) };
         let run = || -> io::Result<(HelperReport, CommandOutput)> {
-            let request =
-                || Ok(SandboxRequest { probe: true, ..self.request(&spec, backend, view)? });
+            let request = SandboxRequest { probe: true, ..self.request(&spec, backend, view)? };
             let output = OutputReader::begin(Streams::Together, MAX_PROBE_OUTPUT, None)?;
             let (mut space, timeout) = (DiskMonitor::default(), self.timeout.max(GRACE));
-            self.carry_out(request, output, timeout, &mut space, &|| false)
+            self.carry_out(&request, output, timeout, &mut space, &|| false)
         };
         let (HelperReport { ending, facts }, said) = run().map_err(|e| e.to_string())?;
         match (ending, said.captures()[0].head.trim()) {

@@ -169,6 +169,7 @@ impl Runner {
         interrupted: &dyn Fn() -> bool,
     ) -> io::Result<(Ending, CommandOutput)> {
         let Restrictions { backend, view } = self.walls(spec)?;
+        let request = self.request(spec, backend, view)?;
         let written = [spec.folder, spec.own].into_iter();
         let written = written.chain(self.settings.writable.iter().map(PathBuf::as_path));
         let mut space = DiskMonitor::new(self.settings.min_free_bytes, written);
@@ -178,16 +179,15 @@ impl Runner {
         let limit = spec.output_limit.unwrap_or(self.output_limit);
         let output = OutputReader::begin(spec.streams, limit, spec.seen)?;
         let timeout = spec.timeout.unwrap_or(self.timeout);
-        let request = || self.request(spec, backend, view);
-        let (report, output) = self.carry_out(request, output, timeout, &mut space, interrupted)?;
+        let (report, output) =
+            self.carry_out(&request, output, timeout, &mut space, interrupted)?;
         Ok((report.ending, output))
     }
 
-    /// Lets a helper carry out a request. Then ends the helper and everything that it started. The request is made while the
-    /// helper starts, which takes longer.
+    /// Lets a helper carry out a request. Then ends the helper and everything that it started.
     fn carry_out(
         &self,
-        request: impl FnOnce() -> io::Result<SandboxRequest>,
+        request: &SandboxRequest,
         (mut output, stdout, stderr): (OutputReader, PipeWriter, PipeWriter),
         timeout: Duration,
         space: &mut DiskMonitor,
@@ -210,8 +210,7 @@ impl Runner {
         // If this were kept, this process would keep the helper's ends of the pipes open.
         drop(helper);
         let mut helper = HelperProcess::new(child, started);
-        let report = request().and_then(|request| sandbox::send(&request, ours));
-        let report = report.inspect_err(|_| helper.end(&mut output))?;
+        let report = sandbox::send(request, ours).inspect_err(|_| helper.end(&mut output))?;
         let waited = helper.wait(&mut output, timeout, space, interrupted);
         let cut_off = waited.unwrap_or(Some(Ending::Lost));
         if cut_off.is_some() {

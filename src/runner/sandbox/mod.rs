@@ -67,7 +67,7 @@ pub fn close_to_commands() {
 }
 
 /// Sends a request. Reading from the returned channel never blocks.
-pub(super) fn send(request: &SandboxRequest, channel: UnixStream) -> io::Result<impl Read + use<>> {
+pub(super) fn send(request: &SandboxRequest, channel: UnixStream) -> io::Result<impl Read> {
     // The program may not be a helper. In that case it never reads.
     channel.set_write_timeout(Some(PATIENCE))?;
     request.send(&channel)?;

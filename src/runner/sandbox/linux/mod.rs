@@ -27,7 +27,7 @@ mod walls;
 
 use std::convert::Infallible;
 use std::fmt::Display;
-use std::io::{self, PipeReader, Read, Write};
+use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::net::UnixStream;
@@ -47,7 +47,6 @@ pub(crate) use outside::HelperGuard;
 pub use outside::adopt_orphans;
 pub(in crate::runner) use outside::{Orphans, ask_to_end, close_to_others};
 use processes::{adopt, end_children, fork, fork_first, wait_for};
-use root::RootBuilder;
 use status::SharedStatus;
 
 /// The descriptor of the socket for the report. It is closed on exec.
@@ -140,29 +139,19 @@ impl SandboxHelper {
         entered.map_err(cannot("bound the number of processes"))
     }
 
-    /// Runs the command with all restrictions: namespaces, its own root, and the others. Its three processes prepare it at the
-    /// same time: this one builds the root, init makes the network and enters the root, and the shell gives up its rights.
+    /// Runs the command with all restrictions: namespaces, its own root, and the others.
     fn in_namespaces(&self) -> StepResult<()> {
         let request = &self.request;
-        let user_namespace = namespaces::enter(namespaces::SANDBOX)?;
+        let network = if request.network { 0 } else { libc::CLONE_NEWNET };
+        let user_namespace = namespaces::enter(namespaces::SANDBOX | network)?;
         exit_with_parent(request.parent, Signal::TERM);
-        let root = RootBuilder::new(request, user_namespace)?;
-        let build = || root.build();
-        self.with_init(build, |is_built| {
+        self.with_init(|| {
             self.enter_group()?;
             if !request.network {
-                namespaces::enter_network()?;
+                namespaces::loopback_up()?;
             }
-            let (is_entered, entered) = io::pipe().map_err(cannot("make a pipe"))?;
-            let shell = self.fork(fork, || {
-                let facts = walls::raise(request, || wait_for_byte(&is_entered))?;
-                root.check_entered()?;
-                self.become_command(facts)
-            })?;
-            wait_for_byte(is_built);
-            root.enter()?;
-            let _ = (&entered).write_all(b"+");
-            Ok(shell)
+            root::enter(request, user_namespace)?;
+            self.fork(fork, || self.become_command(walls::raise(request)?))
         })
     }
 
@@ -172,39 +161,36 @@ impl SandboxHelper {
             return self.as_subreaper();
         }
         exit_with_parent(self.request.parent, Signal::TERM);
-        self.with_init(
-            || Ok(()),
-            |is_alive| {
-                wait_for_byte(is_alive);
-                self.shared.found(open::hide(&self.request));
-                self.fork(fork, || {
-                    limits::set(self.request.limits)?;
-                    self.become_command(MechanismSet::default())
-                })
-            },
-        )
+        self.with_init(|| {
+            self.shared.found(open::hide(&self.request));
+            self.fork(fork, || {
+                limits::set(self.request.limits)?;
+                self.become_command(MechanismSet::default())
+            })
+        })
     }
 
     /// Forks init, which calls `run` as process 1 of the namespace. `run` starts the shell and returns its process ID.
-    /// Init then reaps all other processes, and ends together with the shell. This process calls `meanwhile`, and then
-    /// writes a byte that `run` can wait for.
-    fn with_init(
-        &self,
-        meanwhile: impl FnOnce() -> StepResult<()>,
-        run: impl FnOnce(&PipeReader) -> StepResult<pid_t>,
-    ) -> StepResult<()> {
+    /// Init then reaps all other processes, and ends together with the shell.
+    fn with_init(&self, run: impl FnOnce() -> StepResult<pid_t>) -> StepResult<()> {
         close_to_others();
-        let (theirs, ours) = io::pipe().map_err(cannot("make a pipe"))?;
+        let (alive, ours) = io::pipe().map_err(cannot("make a pipe"))?;
         let init = self.fork(fork_first, || {
             let _ = set_parent_process_death_signal(Some(Signal::KILL));
             // SAFETY: system calls on integers and our own descriptors, which nothing here uses later.
             unsafe {
                 libc::close(REPORT);
-                // The helper may have died before this point. Then its end of the pipe is closed, and waiting for it fails.
                 libc::close(ours.as_raw_fd());
+                // The helper may have died before this point. Then its end of the pipe is closed.
+                let (fd, events) = (alive.as_raw_fd(), libc::POLLIN);
+                let mut poll = libc::pollfd { fd, events, revents: 0 };
+                if libc::poll(&raw mut poll, 1, 0) != 0 {
+                    libc::_exit(1);
+                }
+                libc::close(alive.as_raw_fd());
                 libc::setsid();
             }
-            let shell = run(&theirs)?;
+            let shell = run()?;
             // From here on, init only waits.
             let _ = walls::forget_capabilities();
             if let Some(status) = wait_for(shell) {
@@ -212,12 +198,10 @@ impl SandboxHelper {
             }
             exit(0)
         })?;
-        let done = meanwhile().map(|()| drop((&ours).write_all(b"+")));
-        drop(ours);
         close_output();
         // Init ends after all other processes in the namespace.
         wait_for(init);
-        done
+        Ok(())
     }
 
     /// Forks a process that calls `run`, and returns its process ID. A failure is stored in the shared status.
@@ -275,7 +259,7 @@ impl SandboxHelper {
         let _ = rustix::process::setsid();
         let facts = if self.request.backend == Backend::Partial {
             self.enter_group()?;
-            walls::raise(&self.request, || {})?
+            walls::raise(&self.request)?
         } else {
             limits::set(self.request.limits)?;
             MechanismSet::default()
@@ -286,13 +270,6 @@ impl SandboxHelper {
         // Set this last, because a change of credentials would clear it.
         exit_with_parent(parent, Signal::KILL);
         self.become_command(facts)
-    }
-}
-
-/// Waits for a byte. Exits if the sender no longer exists.
-fn wait_for_byte(mut pipe: &PipeReader) {
-    if pipe.read_exact(&mut [0]).is_err() {
-        exit(1);
     }
 }
 

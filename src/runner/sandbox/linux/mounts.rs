@@ -5,7 +5,9 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 
+use rustix::fs::CWD;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
     fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
@@ -17,13 +19,21 @@ pub(super) const SAFE: MountAttrFlags =
 /// The flags of read-only mounts.
 pub(super) const READ_ONLY: MountAttrFlags = SAFE.union(MountAttrFlags::MOUNT_ATTR_RDONLY);
 
+/// A recursive copy of the mounts at `path`. All copies get these flags.
+pub(super) fn tree(path: &Path, flags: MountAttrFlags) -> io::Result<OwnedFd> {
+    finish(open_tree(CWD, path, COPY)?, flags)
+}
+
 /// A recursive copy of the mounts at a handle. All copies get these flags.
-pub(super) fn tree(handle: impl AsFd, flags: MountAttrFlags) -> io::Result<OwnedFd> {
-    const COPY: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE
-        .union(OpenTreeFlags::OPEN_TREE_CLOEXEC)
-        .union(OpenTreeFlags::AT_RECURSIVE)
-        .union(OpenTreeFlags::AT_EMPTY_PATH);
-    let tree = open_tree(handle, "", COPY)?;
+pub(super) fn tree_at(handle: impl AsFd, flags: MountAttrFlags) -> io::Result<OwnedFd> {
+    finish(open_tree(handle, "", COPY | OpenTreeFlags::AT_EMPTY_PATH)?, flags)
+}
+
+const COPY: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE
+    .union(OpenTreeFlags::OPEN_TREE_CLOEXEC)
+    .union(OpenTreeFlags::AT_RECURSIVE);
+
+fn finish(tree: OwnedFd, flags: MountAttrFlags) -> io::Result<OwnedFd> {
     restrict(&tree, flags, true)?;
     Ok(tree)
 }

@@ -6,8 +6,6 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use libc::c_int;
-use rustix::net::{AddressFamily, SocketType};
-use rustix::process::{getegid, geteuid};
 
 use super::{StepResult, cannot};
 
@@ -19,37 +17,32 @@ pub(super) const SANDBOX: c_int = TREE | libc::CLONE_NEWIPC;
 /// Enters new namespaces, and a user namespace if one is needed. Only the next child enters the pid namespace. Returns
 /// whether a user namespace was needed. This process must be single-threaded.
 pub(super) fn enter(wanted: c_int) -> StepResult<bool> {
-    if unshare(wanted).is_ok() {
-        return Ok(false);
-    }
-    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    unshare(libc::CLONE_NEWUSER | wanted)?;
-    // Without the maps the command would run as nobody, and own none of its files.
-    fs::write("/proc/self/setgroups", "deny")
-        .and_then(|()| fs::write("/proc/self/uid_map", format!("{user} {user} 1")))
-        .and_then(|()| fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
-        .map_err(cannot("map the user into a namespace"))?;
-    Ok(true)
-}
-
-fn unshare(wanted: c_int) -> StepResult<()> {
     // SAFETY: the process is single-threaded, so entering namespaces affects nothing else.
-    if unsafe { libc::unshare(wanted) } == 0 {
-        return Ok(());
-    }
-    Err(match io::Error::last_os_error() {
-        e if e.raw_os_error() == Some(libc::ENOSPC) => {
-            "no more namespaces may be made (user.max_*_namespaces)".to_owned()
+    unsafe {
+        if libc::unshare(wanted) == 0 {
+            return Ok(false);
         }
-        e => format!("cannot make namespaces: {e}"),
-    })
+        let (user, group) = (libc::geteuid(), libc::getegid());
+        if libc::unshare(libc::CLONE_NEWUSER | wanted) != 0 {
+            return Err(match io::Error::last_os_error() {
+                e if e.raw_os_error() == Some(libc::ENOSPC) => {
+                    "no more namespaces may be made (user.max_*_namespaces)".to_owned()
+                }
+                e => format!("cannot make namespaces: {e}"),
+            });
+        }
+        // Without these maps, the command would run as nobody and own none of its files.
+        fs::write("/proc/self/setgroups", "deny")
+            .and_then(|()| fs::write("/proc/self/uid_map", format!("{user} {user} 1")))
+            .and_then(|()| fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
+            .map_err(cannot("map the user into a namespace"))?;
+        Ok(true)
+    }
 }
 
-/// Enters a new network namespace and brings up its loopback device. Tests of servers need it.
-pub(super) fn enter_network() -> StepResult<()> {
-    unshare(libc::CLONE_NEWNET)?;
-    let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
-        .map_err(cannot("make a socket"))?;
+/// Brings up the loopback device of a new network namespace. Tests of servers need it.
+pub(super) fn loopback_up() -> StepResult<()> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(cannot("make a socket"))?;
     // SAFETY: all zeroes is a valid `ifreq`; the name is shorter than its field; the socket is open.
     let failed = unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();

@@ -67,9 +67,8 @@ fn try_open_or_create(
     match openat(here, name, HANDLE, Mode::empty()) {
         Ok(found) => {
             let mode = fstat(&found)?.st_mode;
-            let kind = FileType::from_raw_mode(mode);
-            let is_folder = kind == FileType::Directory;
-            if is_folder == folder && kind != FileType::Symlink {
+            let is_folder = FileType::from_raw_mode(mode) == FileType::Directory;
+            if is_folder == folder && !is_link(&found)? {
                 let mode = Mode::from_raw_mode(mode);
                 if makes_way && is_folder && !mode.contains(Mode::RWXU) {
                     // A command removed its own access. Without access, nobody else can put a link there now.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, open, openat, openat2,
-    stat, symlinkat, unlinkat,
+    symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, UnmountFlags, mount_change, unmount};
@@ -53,21 +53,32 @@ pub(super) const KERNEL_SECRETS: [&str; 14] = [
 ];
 
 /// A root that is being built.
-pub(super) struct RootBuilder<'a> {
+struct RootBuilder<'a> {
     root: OwnedFd,
     request: &'a SandboxRequest,
     /// The session's own folders, at the paths that the command sees. Obstacles in them may be removed.
     private: Vec<&'a Path>,
     /// The person's folders that commands may write. Nothing in them may be removed.
     written: Vec<&'a Path>,
+    overlays: usize,
     user_namespace: bool,
 }
 
+/// Builds the root of this request and enters it. Call this in a new mount namespace, as process 1 of a pid namespace.
+pub(super) fn enter(request: &SandboxRequest, user_namespace: bool) -> StepResult<()> {
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).map_err(cannot("make the mounts private"))?;
+    let mut builder = RootBuilder::new(request, user_namespace)?;
+    for mount in &request.mounts {
+        builder.mount(mount).map_err(|e| cannot_show(&mount.at, e))?;
+    }
+    builder.proc().map_err(cannot("mount /proc"))?;
+    builder.dev().map_err(cannot("make /dev"))?;
+    builder.finish().map_err(cannot("enter the root built for the command"))
+}
+
 impl<'a> RootBuilder<'a> {
-    /// Begins the root of this request. Call it in a new mount namespace.
-    pub(super) fn new(request: &'a SandboxRequest, user_namespace: bool) -> StepResult<Self> {
-        let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-        mount_change("/", private).map_err(cannot("make the mounts private"))?;
+    fn new(request: &'a SandboxRequest, user_namespace: bool) -> StepResult<Self> {
         let (mut private, mut written) = (Vec::new(), Vec::new());
         for mount in &request.mounts {
             if let MountKind::Write(from) = &mount.kind {
@@ -75,34 +86,16 @@ impl<'a> RootBuilder<'a> {
                 list.push(mount.at.as_path());
             }
         }
-        let root = tmpfs("0755", "16m").map_err(cannot("make a root"))?;
-        let builder = Self { root, request, private, written, user_namespace };
+        let builder = Self {
+            root: tmpfs("0755", "16m").map_err(cannot("make a root"))?,
+            request,
+            private,
+            written,
+            overlays: 0,
+            user_namespace,
+        };
         builder.begin().map_err(cannot("begin a root"))?;
         Ok(builder)
-    }
-
-    /// Builds all but `/proc`.
-    pub(super) fn build(&self) -> StepResult<()> {
-        for (number, mount) in self.request.mounts.iter().enumerate() {
-            self.mount(number, mount).map_err(|e| cannot_show(&mount.at, e))?;
-        }
-        self.dev().map_err(cannot("make /dev"))
-    }
-
-    /// Mounts `/proc`, and enters the root. Call it as the first process of a pid namespace.
-    pub(super) fn enter(&self) -> StepResult<()> {
-        self.proc().map_err(cannot("mount /proc"))?;
-        self.finish().map_err(cannot("enter the root built for the command"))
-    }
-
-    /// Checks that this process has this root, and that nothing is mounted over it: from a root, `..` leads to itself.
-    pub(super) fn check_entered(&self) -> StepResult<()> {
-        let built = fstat(&self.root).map(|root| (root.st_dev, root.st_ino));
-        let is_root = |path| stat(path).map(|found| (found.st_dev, found.st_ino)) == built;
-        let is_entered = built.is_ok() && is_root("/") && is_root("/..");
-        is_entered
-            .then_some(())
-            .ok_or_else(|| "the command is not in the root built for it".to_owned())
     }
 
     fn begin(&self) -> io::Result<()> {
@@ -124,12 +117,12 @@ impl<'a> RootBuilder<'a> {
         Ok(())
     }
 
-    fn mount(&self, number: usize, mount: &Mount) -> io::Result<()> {
+    fn mount(&mut self, mount: &Mount) -> io::Result<()> {
         let at = &mount.at;
         match &mount.kind {
             MountKind::Read(from) => self.bind(from, at, READ_ONLY),
             MountKind::Write(from) => self.bind(from, at, SAFE),
-            MountKind::Overlay(from) => self.overlay(number, from, at),
+            MountKind::Overlay(from) => self.overlay(from, at),
             MountKind::Link(to) => {
                 let (Some(above), Some(name)) = (at.parent(), at.file_name()) else {
                     return Err(Errno::INVAL.into());
@@ -145,13 +138,13 @@ impl<'a> RootBuilder<'a> {
 
     fn bind(&self, from: &IdentifiedPath, to: &Path, flags: MountAttrFlags) -> io::Result<()> {
         let Some(found) = from.open(flags == SAFE)? else { return Ok(()) };
-        mounts::put(mounts::tree(found, flags)?, self.mount_point(to, from.is_folder)?)
+        mounts::put(mounts::tree_at(found, flags)?, self.mount_point(to, from.is_folder)?)
     }
 
     /// Mounts the entry at a path onto itself, if it exists.
     fn bind_onto_itself(&self, at: &Path, flags: MountAttrFlags) -> io::Result<()> {
         match self.open_existing(at) {
-            Ok(there) if !is_link(&there)? => mounts::put(mounts::tree(&there, flags)?, &there),
+            Ok(there) if !is_link(&there)? => mounts::put(mounts::tree_at(&there, flags)?, &there),
             Err(e) if e != Errno::NOENT && e != Errno::NOTDIR && e != Errno::LOOP => Err(e.into()),
             _ => Ok(()),
         }
@@ -162,7 +155,7 @@ impl<'a> RootBuilder<'a> {
             Ok(there)
                 if FileType::from_raw_mode(fstat(&there)?.st_mode) == FileType::RegularFile =>
             {
-                mounts::put(mounts::tree(&there, READ_ONLY)?, &there)
+                mounts::put(mounts::tree_at(&there, READ_ONLY)?, &there)
             }
             _ => self.cover(at),
         }
@@ -180,14 +173,15 @@ impl<'a> RootBuilder<'a> {
             _ => "file",
         };
         let empty = self.open_existing(&Path::new(SCRATCH).join(empty))?;
-        mounts::put(mounts::tree(empty, READ_ONLY)?, there)
+        mounts::put(mounts::tree_at(empty, READ_ONLY)?, there)
     }
 
-    fn overlay(&self, number: usize, from: &IdentifiedPath, at: &Path) -> io::Result<()> {
+    fn overlay(&mut self, from: &IdentifiedPath, at: &Path) -> io::Result<()> {
         let Some(found) = from.open(false)? else { return Ok(()) };
         let scratch = self.open_existing(Path::new(SCRATCH))?;
+        self.overlays += 1;
         let option = |name: &str| -> io::Result<OsString> {
-            let name = format!("{name}{number}");
+            let name = format!("{name}{}", self.overlays);
             mkdirat(&scratch, &name, FOLDER)?;
             places::give(&scratch, &name, self.request.user)?;
             Ok(format!("/proc/self/fd/{}/{name}", scratch.as_raw_fd()).into())
@@ -224,15 +218,11 @@ impl<'a> RootBuilder<'a> {
 
     fn dev(&self) -> io::Result<()> {
         let dev = self.mount_point(Path::new("/dev"), true)?;
-        let place = |name: &str, folder| {
-            places::open_or_create(dev.as_fd(), name.as_ref(), folder, false, self.request.user)
-        };
         for name in DEVICES {
             let host = Path::new("/dev").join(name);
             // This is a device, so NODEV must not be set.
             let flags = MountAttrFlags::MOUNT_ATTR_NOSUID;
-            let found = open(&host, HANDLE, Mode::empty())?;
-            mounts::put(mounts::tree(found, flags)?, place(name, false)?)?;
+            mounts::put(mounts::tree(&host, flags)?, self.mount_point(&host, false)?)?;
         }
         for (to, name) in DEVICE_LINKS {
             symlinkat(to, &dev, name)?;
@@ -240,13 +230,13 @@ impl<'a> RootBuilder<'a> {
         let flags = MountAttrFlags::MOUNT_ATTR_NOSUID;
         let options = [("ptmxmode", OsStr::new("0666")), ("mode", OsStr::new("0620"))];
         let terminals = mounts::new("devpts", &options, flags)?;
-        mounts::put(terminals, place("pts", true)?)?;
+        mounts::put(terminals, self.mount_point(Path::new("/dev/pts"), true)?)?;
         let shared = self.open_existing(&Path::new(SCRATCH).join("shared"))?;
-        mounts::put(mounts::tree(shared, SAFE)?, place("shm", true)?)
+        mounts::put(mounts::tree_at(shared, SAFE)?, self.mount_point(Path::new("/dev/shm"), true)?)
     }
 
     /// Removes the old root, and makes the top folder of the new root read-only.
-    fn finish(&self) -> io::Result<()> {
+    fn finish(self) -> io::Result<()> {
         unmount(SCRATCH, UnmountFlags::DETACH)?;
         unlinkat(&self.root, SCRATCH, AtFlags::REMOVEDIR)?;
         mounts::restrict(&self.root, READ_ONLY, false)?;

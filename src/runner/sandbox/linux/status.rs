@@ -4,7 +4,7 @@
 use std::cell::UnsafeCell;
 use std::io;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 
 use libc::c_int;
 
@@ -18,8 +18,6 @@ pub(super) struct SharedStatus {
     facts: AtomicU32,
     /// The shell's exit status plus 1; 0 as long as it runs.
     status: AtomicI64,
-    /// Whether a process has claimed the reason.
-    is_failed: AtomicBool,
     /// The length of the reason in bytes; 0 if there is none.
     length: AtomicUsize,
     reason: UnsafeCell<[u8; LONGEST]>,
@@ -53,15 +51,15 @@ impl SharedStatus {
 
     /// Records why the command was not started. Only the first reason is kept.
     pub(super) fn failed(&self, reason: &str) {
-        if self.is_failed.swap(true, Ordering::AcqRel) {
+        if self.length.load(Ordering::Acquire) > 0 {
             return;
         }
         let mut length = reason.len().min(LONGEST);
         while !reason.is_char_boundary(length) {
             length -= 1;
         }
-        // SAFETY: only one process writes, and the helper reads after the others are dead. `length` bytes are within both
-        // buffers.
+        // SAFETY: init and the shell's process do not write at the same time, and the helper reads after both are dead.
+        // `length` bytes are within both buffers.
         unsafe {
             ptr::copy_nonoverlapping(reason.as_ptr(), self.reason.get().cast(), length);
         }

@@ -34,9 +34,8 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 /// Devices that may be written if they belong to the command. Otherwise they include the person's terminals.
 const OWN_DEVICES: [&str; 4] = ["/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"];
 
-/// Gives up everything that the request requires. After this, the process only calls exec. `wait` waits for the root,
-/// which the rules for files need.
-pub(super) fn raise(request: &SandboxRequest, wait: impl FnOnce()) -> StepResult<MechanismSet> {
+/// Gives up everything that the request requires. After this, the process only calls exec.
+pub(super) fn raise(request: &SandboxRequest) -> StepResult<MechanismSet> {
     let mut facts = MechanismSet::default();
     if let Some((user, group)) = request.user {
         become_user(user, group).map_err(cannot("become the workspace's owner"))?;
@@ -44,13 +43,12 @@ pub(super) fn raise(request: &SandboxRequest, wait: impl FnOnce()) -> StepResult
     drop_capabilities().map_err(cannot("give up capabilities"))?;
     rustix::thread::set_no_new_privs(true).map_err(cannot("refuse new rights"))?;
     limits::set(request.limits)?;
-    if filter::AVAILABLE {
-        filter::apply(request.backend, request.network)?;
-    }
-    wait();
     let scoped = confine_files(request)?;
     facts.add_if(Mechanism::Landlock, scoped.is_some());
     facts.add_if(Mechanism::LandlockScope, scoped == Some(true));
+    if filter::AVAILABLE {
+        filter::apply(request.backend, request.network)?;
+    }
     Ok(facts)
 }
 
