@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::scene::{Scene, can_trace};
-use crate::support::wrapped::wrap;
+use crate::support::wrapper::wrap;
 use crate::support::{Project, Run};
 
 /// Runs the program under strace with these options, and gives how it went and what strace saw.

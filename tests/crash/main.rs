@@ -14,7 +14,7 @@ mod order;
 mod runs;
 mod say;
 mod scene;
-#[path = "../it/support.rs"]
+#[path = "../it/support/mod.rs"]
 mod support;
 mod theirs;
 mod together;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::scene::{Scene, can_trace};
 use crate::support::ID;
-use crate::support::wrapped::wrap;
+use crate::support::wrapper::wrap;
 use crate::trace::{self, Act};
 use crate::{Tally, order, sample};
 

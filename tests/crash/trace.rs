@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::support::ID;
-use crate::support::wrapped::wrap;
+use crate::support::wrapper::wrap;
 
 /// The calls that are looked at; `?` where not every system has them.
 pub(crate) const CALLS: &str = "openat,?openat2,?open,?creat,write,?pwrite64,?rename,renameat,?renameat2,?unlink,unlinkat,fsync,fdatasync,?syncfs,?mkdir,mkdirat,?link,linkat,ftruncate,?symlink,symlinkat,fchmod,fchown,clone,?clone3,?vfork,wait4,?poll,?ppoll,futex";

@@ -1,6 +1,6 @@
 //! Ways to run the program, what confines its commands in each, and what these leave behind.
 
-pub mod deeds;
+pub mod actions;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-pub use crate::support::apart::put;
-use crate::support::lacking::findings;
+pub use crate::support::file_writer::put;
+use crate::support::missing_tools::findings;
 use crate::support::{ID, Project, program};
 
 /// A user and group that own nothing.
@@ -350,7 +350,7 @@ impl Scene {
     pub fn codes(&self) -> Vec<String> {
         let told = self.command(&self.program, &["status", ID, "--json"]).output().unwrap();
         let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
-        crate::support::told::codes(&told["results"])
+        crate::support::json_output::codes(&told["results"])
     }
 }
 

@@ -41,7 +41,7 @@
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "clippy.toml is for src")]
 
 mod portable;
-#[path = "../it/support.rs"]
+#[path = "../it/support/mod.rs"]
 mod support;
 mod tree;
 

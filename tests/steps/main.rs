@@ -9,7 +9,7 @@ mod guest;
 #[cfg(target_os = "linux")]
 mod stopped;
 #[cfg(target_os = "linux")]
-#[path = "../it/support.rs"]
+#[path = "../it/support/mod.rs"]
 mod support;
 #[cfg(target_os = "linux")]
 #[path = "../crash/trace.rs"]

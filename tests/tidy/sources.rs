@@ -50,7 +50,7 @@ const INTERNAL: [&str; 19] = [
     "tests/it/rpc/methods/side_by_side.rs",
     "tests/it/rpc/steps.rs",
     "tests/it/sandbox/protected.rs",
-    "tests/it/scene/deeds.rs",
+    "tests/it/scene/actions.rs",
 ];
 
 fn root() -> &'static Path {

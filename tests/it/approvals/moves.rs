@@ -1,7 +1,7 @@
 //! Moves: who is asked, and what is told of them.
 
 use crate::support::Project;
-use crate::support::told::codes;
+use crate::support::json_output::codes;
 
 #[test]
 fn an_approval_of_a_move_is_of_both_ends_and_of_what_is_in_it() {

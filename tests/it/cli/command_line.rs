@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::replies::which_outbox;
-use crate::support::wrapped::wrap;
+use crate::support::wrapper::wrap;
 use crate::support::{ID, Project, Run, program, wait_until};
 
 const OTHER: &str = "00ff00ff";

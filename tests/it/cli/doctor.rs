@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::Project;
-use crate::support::wrapped::wrap;
+use crate::support::wrapper::wrap;
 
 fn rows(base: &Project) -> Vec<Value> {
     let told = base.run(&["doctor", "--json"]).stdout;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::scene::put;
-use crate::support::wrapped::with_environment;
+use crate::support::wrapper::with_environment;
 use crate::support::{ID, PATIENCE, Project, Run, program, wait_until};
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::guests::sessions::Pair;
 use crate::scene::results;
-use crate::support::told::codes;
+use crate::support::json_output::codes;
 use crate::support::{ID, Project};
 
 const STORE: &str = "import json\n\n\nclass Store:\n    # Reads it.\n    def load(self):\n        return 1\n\n    def save(self):\n        return 2\n\n\ndef load():\n    return 3\n";

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::thread;
 use std::time::Instant;
 
-use crate::support::told::codes;
+use crate::support::json_output::codes;
 use crate::support::{ID, PATIENCE, Project};
 
 /// A project that is its own workspace.

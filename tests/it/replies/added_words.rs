@@ -1,7 +1,7 @@
 //! `say`: words that are added to an outbox, and what becomes of them whatever reply comes.
 
 use crate::replies::which_outbox::prompt;
-use crate::support::told::{codes, text};
+use crate::support::json_output::{codes, text};
 use crate::support::{ID, Project, Run};
 
 const MESSAGE: &str = "[MESSAGE]\nHello\n[/MESSAGE]\n";

@@ -2,7 +2,7 @@
 
 use crate::guests::sessions::Pair;
 use crate::scene::results;
-use crate::support::told::codes;
+use crate::support::json_output::codes;
 use crate::support::{ID, Project};
 
 const READ: &str = "[READ_FILE path=\"a\"]\n";

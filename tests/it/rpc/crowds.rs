@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use super::client::{Client, Server, ping, pong, rpc};
-use crate::support::wrapped::wrap;
+use crate::support::wrapper::wrap;
 use crate::support::{Project, wait_until};
 
 /// A server at a socket that may open so many files, if this machine lets it.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use deaddrop::Space;
 
-use crate::support::apart::{put, write_program};
+use crate::support::file_writer::{put, write_program};
 use crate::support::{
     ID, Project, Run, has_full_sandbox, has_git, has_sandbox, program, wait_until,
 };
@@ -490,7 +490,7 @@ fn the_program_that_runs_is_the_one_that_was_started() {
         let as_usual = base.command(&[]);
         let mut command = Command::new(&own);
         command.args(["resume", "--no-watch", "--sandbox", mode]).current_dir(base.path());
-        crate::support::wrapped::with_environment(&mut command, &as_usual);
+        crate::support::wrapper::with_environment(&mut command, &as_usual);
         let run = Run::of(&mut command, "");
         scene.nothing_ran(mode);
         assert_eq!(fs::read_to_string(&own).unwrap(), scene.canary(), "{mode}: {run:?}");
@@ -508,7 +508,7 @@ fn a_program_in_the_workspace_is_made_no_service() {
     let as_usual = scene.base.command(&[]);
     let mut command = Command::new(&own);
     command.args(["generate", "systemd-unit"]).current_dir(scene.base.path());
-    crate::support::wrapped::with_environment(&mut command, &as_usual);
+    crate::support::wrapper::with_environment(&mut command, &as_usual);
     let run = Run::of(command.env("PATH", scene.base.path_with_programs()), "").with_code(2);
     assert!(run.stderr.contains("replies and commands can write"), "{run:?}");
     assert!(scene.base.names(".no-config").is_empty());

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 
-use crate::support::told::Turn;
+use crate::support::json_output::Turn;
 use crate::support::{ID, Project, has_sandbox, wait_until};
 
 /// The folder that holds what the first turn of the session made.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::told::{left, why};
+use crate::support::json_output::{left, why};
 use crate::support::{Project, Run};
 
 /// A session whose turn changed files under protected names, as the person agreed.

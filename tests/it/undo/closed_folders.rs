@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::told::{left, left_sorted, why};
+use crate::support::json_output::{left, left_sorted, why};
 use crate::support::{ID, Project, Run};
 
 const NOBODY: u32 = 65534;

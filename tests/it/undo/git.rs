@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::support::told::why;
+use crate::support::json_output::why;
 use crate::support::{Project, has_git};
 
 fn git(base: &Project, folder: &str, script: &str) -> String {

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use serde_json::Value;
 
 use crate::scene::{Asked, Scene, Way};
-use crate::support::told::left;
+use crate::support::json_output::left;
 use crate::support::{Project, Run};
 use crate::undo::only_copies::kept;
 

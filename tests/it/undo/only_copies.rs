@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileTypeExt, symlink};
 
 use serde_json::{Value, json};
 
-use crate::support::told::{left, left_sorted, why};
+use crate::support::json_output::{left, left_sorted, why};
 use crate::support::{Project, Run};
 
 fn command(script: &str) -> String {

@@ -2,7 +2,7 @@
 //! back one by one and together.
 
 use crate::support::Project;
-use crate::support::told::{left, left_sorted, why};
+use crate::support::json_output::{left, left_sorted, why};
 
 fn command(script: &str) -> String {
     format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n")

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::support::Project;
-use crate::support::told::left;
+use crate::support::json_output::left;
 
 #[test]
 fn the_outbox_tells_what_was_undone_what_stands_and_why() {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::wrapped::wrap;
+use crate::support::wrapper::wrap;
 use crate::support::{ID, Project};
 
 fn turns() -> Project {

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::{Value, json};
 
-use crate::support::told::left;
+use crate::support::json_output::left;
 use crate::support::{ID, Project, has_full_sandbox, has_sandbox, wait_until};
 use crate::undo::left_in_place::moved_out_of_protected;
 

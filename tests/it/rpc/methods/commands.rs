@@ -166,7 +166,7 @@ fn an_interpreter_that_is_not_there_is_no_exit_code_of_the_codes() {
     let Some(setup) = Setup::confined() else { return };
     let hidden = tempfile::tempdir_in("/var/tmp").unwrap();
     let program = hidden.path().join("node");
-    crate::support::apart::write_program(&program, "#!/bin/sh\necho hidden\n");
+    crate::support::file_writer::write_program(&program, "#!/bin/sh\necho hidden\n");
     let path = vec![("PATH".to_owned(), Some(hidden.path().to_str().unwrap().to_owned()))];
     let open = Setup { env: path.clone(), ..Setup::default() }.serve();
     assert_eq!(open.exec_code("js", "1"), result(0, "hidden\n", ""));

@@ -9,7 +9,7 @@ use deaddrop::runner::{CommandSpec, Runner};
 use deaddrop::settings::{Sandbox, SandboxMode};
 
 use crate::sandbox::python;
-use crate::scene::deeds::Deeds;
+use crate::scene::actions::Actions;
 use crate::scene::{Scene, Walls};
 use crate::support::{PATIENCE, Project, has_sandbox, program};
 
@@ -140,7 +140,7 @@ fn a_library_that_a_variable_preloads_comes_into_no_process_outside_of_the_sandb
         let env = ["LD_PRELOAD", "LD_AUDIT"].map(|name| (name.to_owned(), library.clone()));
         let command = ShellCommand { env: env.into(), ..ShellCommand::new("/usr/bin/env true") };
         let operations = vec![(Operation::Run(command), Grant::default())];
-        let done = scene.perform(Deeds { operations, ..Deeds::default() });
+        let done = scene.perform(Actions { operations, ..Actions::default() });
         assert_eq!(done.succeeded(), [true], "{}: {done:?}", scene.name());
         let traces = scene.base.read("workspace/trace");
         let shell = std::path::Path::new("/bin/sh").canonicalize().unwrap();
@@ -174,7 +174,7 @@ fn the_network_is_opened_and_closed_for_one_command() {
                 ("env | grep -i -E 'offline|NO_INDEX|GOPROXY'", Grant::default()),
                 ("cat /etc/resolv.conf", Grant::default()),
             ];
-            let done = scene.perform(Deeds { settings, network, ..Deeds::of(commands) });
+            let done = scene.perform(Actions { settings, network, ..Actions::of(commands) });
             let is_open = matches!(scene.walls(), Walls::OpenNamespace | Walls::OpenSubreaper);
             let what = format!("{}, {settings} {network:?}: {done:?}", scene.name());
             if is_open && network == Some(false) {

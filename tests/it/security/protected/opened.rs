@@ -8,7 +8,7 @@ use deaddrop::protocol::{
     Change, Detail, Existing, Operation, RelPath, Replacement, ShellCommand, TextOrBytes,
 };
 
-use crate::scene::deeds::Deeds;
+use crate::scene::actions::Actions;
 use crate::scene::{Asked, Scene, Way};
 
 const CLOSED: Grant = Grant { protected: false, repository: false };
@@ -56,7 +56,7 @@ fn git_writes_to_its_repository_where_that_is_opened() {
             return;
         }
         let second = format!("echo b > b; {COMMIT} second");
-        let done = scene.perform(Deeds::of([
+        let done = scene.perform(Actions::of([
             (&*second, REPOSITORY),
             ("git checkout -q -b side && git tag one && git stash list", REPOSITORY),
             ("git log --oneline | wc -l; git status --short", CLOSED),
@@ -77,7 +77,7 @@ fn without_an_opening_it_is_refused_by_the_mounts() {
         }
         scene.base.write("workspace/commit.sh", format!("echo b > b; {COMMIT} x"));
         let commit = format!("echo c > c; {COMMIT} x");
-        let done = scene.perform(Deeds::of([(&*commit, CLOSED), ("sh commit.sh", CLOSED)]));
+        let done = scene.perform(Actions::of([(&*commit, CLOSED), ("sh commit.sh", CLOSED)]));
         // Landlock cannot keep a folder within one that may be written.
         assert_eq!(done.succeeded(), [scene.is_partial(); 2], "{}: {done:?}", scene.name());
     }
@@ -98,7 +98,7 @@ fn what_runs_code_in_an_opened_repository_is_kept_or_put_away() {
             let plant = "mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch ran\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; true";
             let (second, third) =
                 (format!("echo 2 > b; {COMMIT} x"), format!("echo 3 > b; {COMMIT} x"));
-            let done = scene.perform(Deeds::of([
+            let done = scene.perform(Actions::of([
                 (&*format!("{plant}; {second}; rm -f ran"), REPOSITORY),
                 (&*third, REPOSITORY),
                 ("git config core.hooksPath evil; echo '[alias]' >> .git/config; rm -f .git/config; mv .git/config x; true", REPOSITORY),
@@ -136,7 +136,7 @@ fn what_a_continued_rebase_would_run_is_put_away() {
         let todo = format!(
             "mkdir -p .git/rebase-merge && cd .git/rebase-merge && echo '{EVIL}' > git-rebase-todo && git rev-parse HEAD | tee onto orig-head && echo refs/heads/main > head-name && touch interactive"
         );
-        let done = scene.perform(Deeds::of([
+        let done = scene.perform(Actions::of([
             (&*todo, REPOSITORY),
             ("mkdir -p .git/sequencer .git/rebase-apply .git/worktrees/w/rebase-merge", REPOSITORY),
             ("git status", CLOSED),
@@ -170,7 +170,7 @@ fn an_approved_rebase_that_stops_is_put_away_and_one_that_ends_is_not() {
         let rebase = format!("{AS_ONE} rebase main");
         let ended =
             format!("{rebase} || {{ echo both > a; git add a; {AS_ONE} rebase --continue; }}");
-        let done = scene.perform(Deeds::of([
+        let done = scene.perform(Actions::of([
             (&*rebase, REPOSITORY),
             ("git checkout -qf side && git status --short --branch", REPOSITORY),
             (&*ended, REPOSITORY),
@@ -201,7 +201,7 @@ fn a_rebase_of_the_persons_own_stays_as_it_is() {
         scene.base.write(todo, "exec true\n");
         let plant = format!("echo '{EVIL}' >> .git/rebase-merge/git-rebase-todo");
         let anew = format!("rm -rf .git/rebase-merge; mkdir -p .git/rebase-merge; {plant}");
-        let done = scene.perform(Deeds::of([
+        let done = scene.perform(Actions::of([
             (&*plant, REPOSITORY),
             (&*anew, REPOSITORY),
             ("echo b > b; git status", REPOSITORY),
@@ -224,7 +224,7 @@ fn an_opened_repository_cannot_be_moved_away() {
             return;
         }
         scene.base.sh("cd workspace/.git; echo /nowhere > objects/info/alternates");
-        let done = scene.perform(Deeds::of([
+        let done = scene.perform(Actions::of([
             ("mv .git other", REPOSITORY),
             ("mv .git/objects o || mv .git/objects/info i", REPOSITORY),
             ("rm -f .git/objects/info/alternates", REPOSITORY),
@@ -238,7 +238,7 @@ fn an_opened_repository_cannot_be_moved_away() {
 #[test]
 fn a_new_repository_is_put_away_also_where_git_may_write() {
     for scene in Scene::confined() {
-        let done = scene.perform(Deeds::of([
+        let done = scene.perform(Actions::of([
             ("git init -q .", REPOSITORY),
             ("mkdir deep && git init -q deep", REPOSITORY),
         ]));
@@ -277,7 +277,7 @@ fn approved_writes_are_no_commands_doing_and_commands_writes_still_are() {
             // It could not be told from what commands do.
             approved(create(".idea/new", "x\n")),
         ];
-        let done = scene.perform(Deeds { operations, ..Deeds::default() });
+        let done = scene.perform(Actions { operations, ..Actions::default() });
         assert_eq!(done.told(), [""; 0], "{}: {done:#?}", scene.name());
         let failed = |detail: &Detail| matches!(detail, Detail::Failed(_));
         let fails: Vec<bool> = done.details.iter().map(failed).collect();
@@ -296,7 +296,7 @@ fn approved_writes_are_no_commands_doing_and_commands_writes_still_are() {
         run("echo evil | tee .vscode/settings.json .vscode/tasks.json lib/.git/config"),
         run("mkdir lib/.git/hooks && echo evil > lib/.git/hooks/x; rm -r .vscode"),
     ];
-    let done = scene.perform(Deeds { operations, ..Deeds::default() });
+    let done = scene.perform(Actions { operations, ..Actions::default() });
     assert_eq!(done.noticed[3].len(), 3, "{done:#?}");
     assert_eq!(done.noticed[4].len(), 2, "{done:#?}");
     assert_eq!(scene.base.names("workspace/.vscode"), ["settings.json"]);
@@ -326,7 +326,7 @@ fn a_repository_that_git_no_longer_knows_is_set_right_and_one_in_its_place_put_a
             }
             let head = scene.base.read("workspace/.git/HEAD");
             scene.base.write("workspace/t.sh", format!("{breaking}; {BARE}"));
-            let done = scene.perform(Deeds::of([("sh t.sh", REPOSITORY), ("true", CLOSED)]));
+            let done = scene.perform(Actions::of([("sh t.sh", REPOSITORY), ("true", CLOSED)]));
             let name = scene.name();
             assert_eq!(done.succeeded(), [true; 2], "{name}: {done:#?}");
             let told = &done.noticed[0];
@@ -357,7 +357,7 @@ fn a_head_that_git_moves_stays_where_it_is() {
         }
         let second = format!("echo b > b; {COMMIT} second");
         let third = format!("echo c > c; {COMMIT} third");
-        let done = scene.perform(Deeds::of([
+        let done = scene.perform(Actions::of([
             (&*second, REPOSITORY),
             ("git checkout -q -b x && git pack-refs --all", REPOSITORY),
             ("git switch -q --detach", REPOSITORY),
@@ -381,7 +381,7 @@ fn a_head_that_the_person_agrees_to_delete_is_not_put_back() {
         }
         let operations =
             vec![(Operation::Delete { path: path(".git/HEAD") }, FILE), run("true"), run("true")];
-        let done = scene.perform(Deeds { operations, ..Deeds::default() });
+        let done = scene.perform(Actions { operations, ..Actions::default() });
         assert_eq!(done.told(), [""; 0], "{}: {done:#?}", scene.name());
         assert!(!scene.base.exists("workspace/.git/HEAD"), "{}", scene.name());
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{chown, symlink};
 
 use crate::approvals::asked::ASKS;
 use crate::scene::{Scene, printed, reply};
-use crate::support::told::codes;
+use crate::support::json_output::codes;
 use crate::support::{ID, Project, Run, has_git, has_sandbox};
 
 /// Runs the program in a folder of a project.

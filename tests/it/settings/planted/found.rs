@@ -5,7 +5,7 @@ use std::fs;
 
 use super::{ALLOW, as_json, is_refused};
 use crate::approvals::at_terminal::AtTerminal;
-use crate::support::told::codes;
+use crate::support::json_output::codes;
 use crate::support::{ID, Project, Run};
 
 /// A folder as `git clone` brings it, with this in it.

@@ -1,7 +1,7 @@
 //! What is noted of projects that are gone, or that keep something where another one works.
 
 use crate::projects::init::run_in;
-use crate::support::told::codes;
+use crate::support::json_output::codes;
 use crate::support::{ID, Project, Run};
 
 fn new(base: &Project, folder: &str) -> Run {

@@ -1,7 +1,7 @@
-//! Where the folders of tests are. An ext4 without a journal, which many virtual machines have, looks at each file
-//! that was removed within the last minute before it makes another in the same group of blocks. The tests remove so
-//! many that a fifth of their time went there. So they are in a folder whose folders the file system keeps apart,
-//! as it does with those of `/`: what `chattr +T` is for. Elsewhere it is a folder like any other.
+//! Temporary folders of tests. Before ext4 without a journal creates a file, it looks at each file that was removed from
+//! the same block group within the last minute; this took a fifth of the time of the tests. So the temporary folders are
+//! in a folder with the attribute of `chattr +T`: ext4 puts its subfolders in different block groups. On other file
+//! systems it is an ordinary folder.
 
 use std::env;
 use std::path::PathBuf;
@@ -9,13 +9,14 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-/// A folder of its own, removed at the end.
+/// Creates a temporary folder, which is removed when dropped.
 pub(super) fn folder() -> TempDir {
     static ROOM: OnceLock<PathBuf> = OnceLock::new();
     tempfile::tempdir_in(ROOM.get_or_init(|| room().unwrap_or_else(env::temp_dir))).unwrap()
 }
 
-/// Anybody may write in it, as in the one that it is in; it stays. None if it is somebody else's.
+/// The folder that contains them. Everybody may write in it, as in its parent. It is not removed. None if it belongs to
+/// another user.
 #[cfg(target_os = "linux")]
 fn room() -> Option<PathBuf> {
     use std::fs;

@@ -1,23 +1,15 @@
 //! A project in a temporary folder, and the real program run in it.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
-#[path = "agreed.rs"]
-mod agreed;
-#[path = "apart.rs"]
-pub mod apart;
-#[path = "events_checked.rs"]
-mod events_checked;
-#[path = "lacking.rs"]
-pub mod lacking;
-#[path = "room.rs"]
-mod room;
-#[path = "told.rs"]
-pub mod told;
+mod consent;
+mod event_checks;
 #[cfg(unix)]
-#[path = "tools.rs"]
-pub mod tools;
-#[path = "wrapped.rs"]
-pub mod wrapped;
+pub mod fake_tools;
+pub mod file_writer;
+pub mod json_output;
+pub mod missing_tools;
+mod temp_folders;
+pub mod wrapper;
 
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -29,9 +21,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
-pub use events_checked::check_events;
+pub use event_checks::check_events;
 #[allow(unused_imports, reason = "each test binary uses a part")]
-pub use lacking::{has_full_sandbox, has_git, has_sandbox};
+pub use missing_tools::{has_full_sandbox, has_git, has_sandbox};
 
 /// How long a test waits for something that must happen, on a machine that has much else to do.
 pub const PATIENCE: Duration = Duration::from_mins(1);
@@ -48,7 +40,7 @@ pub struct Project {
     folder: tempfile::TempDir,
     /// Of programs; made when it is asked for.
     programs: OnceLock<tempfile::TempDir>,
-    agreed: agreed::Agreed,
+    agreed: consent::Agreed,
 }
 
 /// How a run of the program ended.
@@ -61,7 +53,11 @@ pub struct Run {
 
 impl Project {
     pub fn new() -> Self {
-        Self { folder: room::folder(), programs: OnceLock::new(), agreed: agreed::Agreed::new() }
+        Self {
+            folder: temp_folders::folder(),
+            programs: OnceLock::new(),
+            agreed: consent::Agreed::new(),
+        }
     }
 
     /// With an open session [`ID`] at its first outbox.
@@ -73,7 +69,7 @@ impl Project {
 
     /// Puts a session and its first outbox there as `new` makes them, once for all tests.
     pub fn begin(&self, id: &str) {
-        static MADE: OnceLock<(String, String, agreed::Noted)> = OnceLock::new();
+        static MADE: OnceLock<(String, String, consent::Noted)> = OnceLock::new();
         let (session, outbox, noted) = MADE.get_or_init(|| {
             let base = Self::new();
             base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
@@ -113,7 +109,7 @@ impl Project {
         let is_reply = path.extension().is_some_and(|is| is == "part")
             || path.components().any(|part| part.as_os_str() == "inbox");
         if is_reply && cfg!(unix) {
-            apart::write(&path, text.as_ref());
+            file_writer::write(&path, text.as_ref());
         } else {
             fs::write(&path, text).unwrap();
         }
@@ -125,7 +121,7 @@ impl Project {
     pub fn program(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.at(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        apart::write_program(&path, text);
+        file_writer::write_program(&path, text);
         path
     }
 
@@ -138,7 +134,7 @@ impl Project {
     /// Puts a program there: a shell script.
     #[track_caller]
     pub fn installs(&self, name: &str, script: &str) {
-        apart::write_program(&self.programs().join(name), format!("#!/bin/sh\n{script}\n"));
+        file_writer::write_program(&self.programs().join(name), format!("#!/bin/sh\n{script}\n"));
     }
 
     /// `PATH` with these programs first.
@@ -149,7 +145,7 @@ impl Project {
     /// Waits until what is written from now on has a later time than what was written before.
     #[track_caller]
     pub fn next_tick(&self) {
-        apart::next_tick(self.path());
+        file_writer::next_tick(self.path());
     }
 
     #[track_caller]
@@ -190,7 +186,7 @@ impl Project {
         command.env("XDG_CONFIG_HOME", self.at(".no-config")).env("NO_COLOR", "1");
         command.env("XDG_STATE_HOME", self.state());
         #[cfg(unix)]
-        tools::activate(&mut command);
+        fake_tools::activate(&mut command);
         if !has_sandbox("auto") {
             command.env("DEADDROP_SANDBOX", "off");
         }
@@ -419,6 +415,6 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 
 /// Gives a file another time of its last change.
 pub fn set_time(path: &Path, time: SystemTime) {
-    // It is not opened for writing: a reply would be busy then (see `apart`).
+    // It is not opened for writing: a reply would be busy then (see `file_writer`).
     fs::File::open(path).unwrap().set_modified(time).unwrap();
 }

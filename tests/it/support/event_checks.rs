@@ -1,4 +1,4 @@
-//! What every events message keeps to.
+//! Checks that hold for every events message.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
 use deaddrop::protocol::operations::parse_events_message;

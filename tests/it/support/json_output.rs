@@ -1,4 +1,4 @@
-//! What the program tells in `--json`: codes and values, which stay what they are when sentences change.
+//! Codes and values in the program's `--json` output. They stay the same when sentences change.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! A person who agrees to whatever settings stand in a project, in a folder for what is noted of
-//! that: tests write what they need into `deaddrop.toml` as somebody does who means it.
+//! The person's consent to the settings of a test's project. Tests write what they need into `deaddrop.toml`, and the
+//! program needs consent to it. Each project has its own state folder, in which the program records the consent.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::Write;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use super::{Project, program, room};
+use super::{Project, program, temp_folders};
 
 /// The text of a settings file, and where folders lead that are links.
 type Settings = (Option<Vec<u8>>, [Option<PathBuf>; 5]);
@@ -28,7 +28,7 @@ struct Last {
     is_known: bool,
 }
 
-/// What the program noted of a project, and what of that is the project's own: its path and its folders.
+/// The registry of a project, and the parts of its text that belong to this project: its path and its folders.
 pub struct Noted {
     text: String,
     own: Vec<String>,
@@ -39,7 +39,7 @@ const OWN: [&str; 4] = ["sessions", "inbox", "outbox", "approvals"];
 
 impl Agreed {
     pub fn new() -> Self {
-        Self { state: room::folder(), to: Some(Mutex::default()) }
+        Self { state: temp_folders::folder(), to: Some(Mutex::default()) }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Files that must not be held open by anybody once they are written. What this process has open for
-//! writing, a program has too that another thread starts at that moment, until it begins to run: a
-//! program is busy then, and a reply still being written. So another process writes these.
+//! Writes files in another process. While this process has a file open for writing, a program that another thread starts
+//! at that moment has it open, too, until it calls exec. A script then cannot be executed ("text file busy"), and a
+//! reply seems to be unfinished.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,4 @@
-//! Operations carried out in the way of a scene, by a process of its own: what no reply can ask for
-//! yet, and by whom it could not be asked.
+//! Executes operations in the way of a scene, in a process of its own. No reply can request these operations.
 
 use std::fs;
 use std::process::Stdio;
@@ -15,14 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{Asked, Scene, Walls, Way};
 
-/// Says where the deeds are.
+/// Says where the actions are.
 const VARIABLE: &str = "DEADDROP_TEST_DEEDS";
 /// What nobody but the person may write.
 pub const PROTECTED: [&str; 4] = [".git", ".vscode", ".envrc", ".idea"];
 
 /// What is to be done in one turn.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Deeds {
+pub struct Actions {
     pub operations: Vec<(Operation, Grant)>,
     /// What the settings say of the network, and what is said of these commands.
     pub settings: bool,
@@ -41,7 +40,7 @@ pub struct Done {
     pub noticed: Vec<Vec<Warning>>,
 }
 
-impl Deeds {
+impl Actions {
     /// These commands, each with what is opened for it.
     pub fn of<'a>(commands: impl IntoIterator<Item = (&'a str, Grant)>) -> Self {
         let run = |(command, opens)| (Operation::Run(ShellCommand::new(command)), opens);
@@ -74,16 +73,16 @@ impl Done {
 impl Scene {
     /// Does these in a process of its own, as whom the scene runs.
     #[track_caller]
-    pub fn perform(&self, mut deeds: Deeds) -> Done {
-        deeds.mode = format!("{:?}", self.asked);
-        deeds.helper.clone_from(&self.program);
+    pub fn perform(&self, mut actions: Actions) -> Done {
+        actions.mode = format!("{:?}", self.asked);
+        actions.helper.clone_from(&self.program);
         let tests = self.base.at("tests");
         if !tests.exists() {
             super::put("tests", &std::env::current_exe().unwrap(), &tests);
         }
-        let file = self.base.write("deeds.json", serde_json::to_string(&deeds).unwrap());
+        let file = self.base.write("actions.json", serde_json::to_string(&actions).unwrap());
         self.hand_over();
-        let arguments = ["--exact", "scene::deeds::does_as_a_scene_asks", "--ignored"];
+        let arguments = ["--exact", "scene::actions::does_as_a_scene_asks", "--ignored"];
         let output = self
             .command(&tests, &arguments)
             .env(VARIABLE, file)
@@ -113,25 +112,25 @@ impl Scene {
 #[ignore = "a part of other tests, run by them in a process of its own"]
 fn does_as_a_scene_asks() {
     let Some(file) = std::env::var_os(VARIABLE).map(std::path::PathBuf::from) else { return };
-    let deeds: Deeds = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let actions: Actions = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let base = file.parent().unwrap().canonicalize().unwrap();
-    let mode = match &*deeds.mode {
+    let mode = match &*actions.mode {
         "Auto" => SandboxMode::Auto,
         "Bwrap" => SandboxMode::Bwrap,
         "Partial" => SandboxMode::Partial,
         _ => SandboxMode::Off,
     };
-    let settings = Sandbox { mode, network: deeds.settings, ..Sandbox::default() };
+    let settings = Sandbox { mode, network: actions.settings, ..Sandbox::default() };
     let names = PROTECTED.map(str::to_owned);
     let workspace = Workspace::open(&base.join("workspace"), &[], &names).unwrap();
-    let runner = Runner::new(deeds.helper, workspace.path().to_owned(), settings);
+    let runner = Runner::new(actions.helper, workspace.path().to_owned(), settings);
     let own = base.join("own");
     let protection = Protection::new(Quarantine::new(base.join("sessions"), "sessions", "turn"));
     let mut here = LocalExecutor::new(&workspace, &runner, &own, false, &|| false)
         .guarded(mode != SandboxMode::Off, protection);
-    here.network = deeds.network;
+    here.network = actions.network;
     let (mut details, mut noticed) = (Vec::new(), Vec::new());
-    for (operation, opens) in deeds.operations {
+    for (operation, opens) in actions.operations {
         details.push(here.perform(&operation, opens, &mut |_| Ok(())).unwrap());
         noticed.push(here.take_warnings());
     }

@@ -1,4 +1,4 @@
-//! A program that is started by another, such as strace or a shell.
+//! Starts a program through another one, such as strace or a shell.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What tests need and a machine may lack. Each test says so, with the reason, where that is so.
+//! Programs and features that tests need and a machine may lack. Each test that is skipped says why.
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -1,6 +1,6 @@
-//! A virtual environment for the programs that tests start, whose tools say their versions at once. The
-//! first outbox of a session and each guest ask all tools for it, and some take half a second to tell:
-//! that would be most of the time that the tests take. Asked anything else they are what they are.
+//! A folder of tools that print their versions at once. The first outbox of a session and each guest ask all tools for
+//! their versions, and some take half a second, which would be most of the time of the tests. For all other arguments,
+//! these tools run the real ones.
 
 use std::env;
 use std::fs;
