@@ -73,7 +73,7 @@ impl Lock {
     }
 
     /// Records in the lock file that this process serves the inbox until it is stopped.
-    pub fn is_serving(&mut self) {
+    pub fn mark_serving(&mut self) {
         // If this fails, other processes only report that the project is in use.
         let _ = write!(self.file, " {SERVING}");
     }

@@ -223,7 +223,7 @@ impl Engine {
 
     /// Announces to other processes that this one serves the inbox until it stops.
     pub fn announce_serving(&mut self) {
-        self.lock.is_serving();
+        self.lock.mark_serving();
     }
 
     /// Shuts down: makes the state in the journal durable elsewhere, then removes scratch directories of completed sessions.

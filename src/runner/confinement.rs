@@ -106,7 +106,7 @@ impl Runner {
     ///
     /// # Errors
     /// The restrictions are not available on this machine.
-    pub(super) fn walls(&self, spec: &CommandSpec) -> io::Result<Restrictions<'_>> {
+    pub(super) fn restrictions(&self, spec: &CommandSpec) -> io::Result<Restrictions<'_>> {
         let ProbeResult { confinement, view } = self.probe_result(spec.own);
         let walls = match confinement.tier.backend() {
             Some(Backend::Open) => Restrictions { backend: Backend::Open, view: None },

@@ -168,7 +168,7 @@ impl Runner {
         spec: &CommandSpec,
         interrupted: &dyn Fn() -> bool,
     ) -> io::Result<(Ending, CommandOutput)> {
-        let Restrictions { backend, view } = self.walls(spec)?;
+        let Restrictions { backend, view } = self.restrictions(spec)?;
         let request = self.request(spec, backend, view)?;
         let written = [spec.folder, spec.own].into_iter();
         let written = written.chain(self.settings.writable.iter().map(PathBuf::as_path));

@@ -98,7 +98,7 @@ struct Gap<'a> {
     /// Whether the marker after the gap ends a key.
     is_ended: bool,
     /// The words on the line of the marker. They may also surround each line of the key.
-    frame: Vec<&'a [u8]>,
+    surrounding_words: Vec<&'a [u8]>,
 }
 
 impl<'a> Gap<'a> {
@@ -115,8 +115,8 @@ impl<'a> Gap<'a> {
             .filter(|line| begin.is_some() || is_ended && !line.is_of_key());
         let behind = Some(KeyLine::read(text, behind..end, &[])).filter(|line| line.random == 0);
         let words = before.into_iter().chain(behind).flat_map(|line| line.runs);
-        let frame = words.map(|run| &text[run]).take(FRAME_WORDS).collect();
-        Self { text, part, is_begun: begin.is_some(), is_ended, frame }
+        let surrounding_words = words.map(|run| &text[run]).take(FRAME_WORDS).collect();
+        Self { text, part, is_begun: begin.is_some(), is_ended, surrounding_words }
     }
 
     /// The runs of base64 that belong to a key.
@@ -157,7 +157,7 @@ impl<'a> Gap<'a> {
         let (mut lines, mut at, mut is_body) = (Vec::new(), from, !self.is_begun);
         let (mut all, mut random) = (0, 0);
         for text in self.text[from..self.part.end].split_inclusive(|byte| *byte == b'\n') {
-            let mut line = KeyLine::read(self.text, at..at + text.len(), &self.frame);
+            let mut line = KeyLine::read(self.text, at..at + text.len(), &self.surrounding_words);
             line.is_marker = memmem::find(text, b"-----").is_some();
             at += text.len();
             (all, random) = (all + line.all, random + line.random);
@@ -269,13 +269,13 @@ struct KeyLine {
 }
 
 impl KeyLine {
-    fn read(text: &[u8], part: Range<usize>, frame: &[&[u8]]) -> Self {
+    fn read(text: &[u8], part: Range<usize>, surrounding_words: &[&[u8]]) -> Self {
         let (mut runs, mut at) = (Vec::new(), part.start);
         while at < part.end {
             let rest = &text[at..part.end];
             let length = rest.iter().take_while(|byte| is_base64(**byte)).count();
             let run = &rest[..length];
-            if run.iter().any(u8::is_ascii_alphanumeric) && !frame.contains(&run) {
+            if run.iter().any(u8::is_ascii_alphanumeric) && !surrounding_words.contains(&run) {
                 runs.push(at..at + length);
             }
             // Skip a line end that is written as an escape.

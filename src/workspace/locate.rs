@@ -54,7 +54,7 @@ pub(super) struct PathLocation {
 }
 
 /// The result of resolving a path to its end.
-pub(super) enum Arrival {
+pub(super) enum ResolvedPath {
     /// A name in a folder.
     At(Box<PathLocation>),
     /// A folder that a link leads to: the names from the root, with links resolved.
@@ -119,12 +119,12 @@ impl Workspace {
     fn arrived(
         &self,
         path: &RelPath,
-        held: Vec<(String, Option<Arc<Dir>>)>,
+        parents: Vec<(String, Option<Arc<Dir>>)>,
         missing: Vec<String>,
         name: String,
         found: Option<LocatedEntry>,
     ) -> Result<PathLocation, Failure> {
-        let names = held.iter().map(|(name, _)| name).chain(&missing).chain([&name]);
+        let names = parents.iter().map(|(name, _)| name).chain(&missing).chain([&name]);
         let real = names.map(String::as_str).collect::<Vec<_>>().join("/");
         // The target of a link can contain names that no reply can express.
         let name_of = RelPath::parse(&real)?;
@@ -142,7 +142,7 @@ impl Workspace {
             self.refuse_state(found, path)?;
         }
         let root = Some(Arc::clone(&self.root));
-        let folders = std::iter::once(root).chain(held.into_iter().map(|(_, dir)| dir));
+        let folders = std::iter::once(root).chain(parents.into_iter().map(|(_, dir)| dir));
         Ok(PathLocation { folders: folders.collect(), missing, name, real, found })
     }
 
@@ -177,8 +177,8 @@ impl Overlay<'_> {
     /// Resolves `path` in the overlay.
     pub(super) fn resolve(&self, path: &RelPath, last: FinalLink) -> Result<PathLocation, Failure> {
         match self.walk_to(path, last)? {
-            Arrival::At(location) => Ok(*location),
-            Arrival::Folder(_) => Err(is_folder(path)),
+            ResolvedPath::At(location) => Ok(*location),
+            ResolvedPath::Folder(_) => Err(is_folder(path)),
         }
     }
 
@@ -201,22 +201,22 @@ impl Overlay<'_> {
     }
 
     /// Resolves `path` component by component.
-    pub(super) fn walk_to(&self, path: &RelPath, last: FinalLink) -> Result<Arrival, Failure> {
+    pub(super) fn walk_to(&self, path: &RelPath, last: FinalLink) -> Result<ResolvedPath, Failure> {
         let workspace = self.workspace;
         let arrived = |location: Result<PathLocation, Failure>| {
-            location.map(|location| Arrival::At(Box::new(location)))
+            location.map(|location| ResolvedPath::At(Box::new(location)))
         };
         let mut todo: VecDeque<String> = path.components().map(str::to_owned).collect();
-        let mut held: Vec<(String, Option<Arc<Dir>>)> = Vec::new();
+        let mut parents: Vec<(String, Option<Arc<Dir>>)> = Vec::new();
         let mut links = 0;
         while let Some(name) = todo.pop_front() {
             if name == ".." {
-                held.pop().ok_or_else(|| outside(path))?;
+                parents.pop().ok_or_else(|| outside(path))?;
                 continue;
             }
-            let here = held.last().map_or(Some(&*workspace.root), |(_, dir)| dir.as_deref());
+            let here = parents.last().map_or(Some(&*workspace.root), |(_, dir)| dir.as_deref());
             let at_end = todo.is_empty();
-            let cover = self.cover(|| joined(&held, &name));
+            let cover = self.cover(|| joined(&parents, &name));
             let Some(found) =
                 inspect(here, &name, cover).map_err(|e| failed("inspect", path, &e))?
             else {
@@ -225,20 +225,20 @@ impl Overlay<'_> {
                     return Err(not_found(path));
                 }
                 let name = missing.pop().unwrap_or_default();
-                return arrived(workspace.arrived(path, held, missing, name, None));
+                return arrived(workspace.arrived(path, parents, missing, name, None));
             };
             let (LocatedEntry::OnDisk(found), Some(here)) = (&found, here) else {
                 match found {
                     _ if at_end => {
                         return arrived(workspace.arrived(
                             path,
-                            held,
+                            parents,
                             Vec::new(),
                             name,
                             Some(found),
                         ));
                     }
-                    LocatedEntry::Folder => held.push((name, None)),
+                    LocatedEntry::Folder => parents.push((name, None)),
                     _ => return Err(no_folder(path, &name)),
                 }
                 continue;
@@ -255,7 +255,7 @@ impl Overlay<'_> {
                     .map_err(|e| failed("read the link", path, &e))?;
                 let inside = match target.strip_prefix(&workspace.path) {
                     Ok(inside) => {
-                        held.clear();
+                        parents.clear();
                         inside
                     }
                     Err(_) => &target,
@@ -277,18 +277,18 @@ impl Overlay<'_> {
                 }
             } else if at_end {
                 let found = LocatedEntry::OnDisk(found.clone());
-                return arrived(workspace.arrived(path, held, Vec::new(), name, Some(found)));
+                return arrived(workspace.arrived(path, parents, Vec::new(), name, Some(found)));
             } else if found.is_dir() {
                 let dir = here.open_dir_nofollow(&name).map_err(|e| failed("open", path, &e))?;
                 let opened = dir.dir_metadata().map_err(|e| failed("look at", path, &e))?;
                 workspace.refuse_opened(&dir, &name, &opened, path)?;
-                held.push((name, Some(Arc::new(dir))));
+                parents.push((name, Some(Arc::new(dir))));
             } else {
                 return Err(no_folder(path, &name));
             }
         }
         // Only a path whose last component is a link to a folder gets here.
-        Ok(Arrival::Folder(held.into_iter().map(|(name, _)| name).collect()))
+        Ok(ResolvedPath::Folder(parents.into_iter().map(|(name, _)| name).collect()))
     }
 }
 
@@ -317,8 +317,8 @@ fn inspect(
     })
 }
 
-fn joined(held: &[(String, Option<Arc<Dir>>)], name: &str) -> String {
-    let names = held.iter().map(|(name, _)| name.as_str()).chain([name]);
+fn joined(parents: &[(String, Option<Arc<Dir>>)], name: &str) -> String {
+    let names = parents.iter().map(|(name, _)| name.as_str()).chain([name]);
     names.collect::<Vec<_>>().join("/")
 }
 

@@ -43,7 +43,7 @@ impl RareText {
             let pattern = r"```|~~~|<<<<<|\n\+|contentReference|oai_citation|\x{e200}|【";
             Regex::new(pattern).expect("a constant pattern")
         });
-        let has_unusual_characters = lints::strange(text).next().is_some();
+        let has_unusual_characters = lints::unusual_characters(text).next().is_some();
         Self { has_tag: false, has_marks: MARKS.is_match(text), has_unusual_characters }
     }
 }

@@ -23,7 +23,7 @@ struct PageWords {
     typography: String,
     text_after_tag: TablePattern,
     citation: TablePattern,
-    strange: Vec<(char, char)>,
+    unusual_characters: Vec<(char, char)>,
 }
 
 static PAGE: LazyLock<PageWords> =
@@ -163,7 +163,7 @@ fn strange_characters(body: &Body) -> Option<String> {
     }
     let is_own = |c: char| body.is_prose() && PAGE.typography.contains(c);
     let mut first: BTreeMap<char, usize> = BTreeMap::new();
-    for (at, c) in strange(&body.text).filter(|(_, c)| !is_own(*c)) {
+    for (at, c) in unusual_characters(&body.text).filter(|(_, c)| !is_own(*c)) {
         first.entry(c).and_modify(|known| *known = at.min(*known)).or_insert(at);
     }
     let mut found: Vec<(usize, char)> = first.into_iter().map(|(c, at)| (at, c)).collect();
@@ -177,7 +177,7 @@ fn strange_characters(body: &Body) -> Option<String> {
 }
 
 /// The unusual characters of a text with their offsets, in no particular order.
-pub(super) fn strange(text: &str) -> impl Iterator<Item = (usize, char)> {
+pub(super) fn unusual_characters(text: &str) -> impl Iterator<Item = (usize, char)> {
     let bytes = text.as_bytes();
     let wide = if text.is_ascii() { &[] } else { bytes };
     let character = |at: usize| Some((at, text[at..].chars().next()?));
@@ -185,8 +185,8 @@ pub(super) fn strange(text: &str) -> impl Iterator<Item = (usize, char)> {
         // A carriage return counts only if it is within a line.
         '\r' => bytes.get(at + 1).is_some_and(|next| *next != b'\n'),
         c => {
-            let before = PAGE.strange.partition_point(|(first, _)| first <= c);
-            PAGE.strange[..before].last().is_some_and(|(_, last)| c <= last)
+            let before = PAGE.unusual_characters.partition_point(|(first, _)| first <= c);
+            PAGE.unusual_characters[..before].last().is_some_and(|(_, last)| c <= last)
         }
     };
     // These are all bytes with which such a character can begin.

@@ -77,7 +77,7 @@ pub(super) struct Marker {
     pub(super) end: usize,
     pub(super) kind: MarkerKind,
     /// Whether no element with the same key begins before this marker on its line.
-    is_own: bool,
+    is_first_of_key: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,12 +159,12 @@ impl<'t> MarkedLine<'t> {
                 }
                 word_from = comment_end;
             }
-            let is_own = !opened.contains(&key);
+            let is_first_of_key = !opened.contains(&key);
             if !is_end {
                 opened.insert(key.clone());
             }
             let (at, end) = (begin + offsets.begin(all.start), begin + offsets.end(all.end));
-            markers.push(Marker { key, is_end, is_own, at, end, kind: sort });
+            markers.push(Marker { key, is_end, is_first_of_key, at, end, kind: sort });
         }
         words(word_from, canonical.len());
         (!markers.is_empty()).then_some(Self {
@@ -250,7 +250,7 @@ impl<'t> MarkedLine<'t> {
         }
         if marker.kind == MarkerKind::Element {
             let is_one = is_first && (is_last || marker.key == DETAILS)
-                || is_last && marker.is_own
+                || is_last && marker.is_first_of_key
                 || is_before_a_tag();
             return is_one.then_some(Strength::Closes);
         }
@@ -321,12 +321,12 @@ pub(super) fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
 }
 
 /// Finds an end of reasoning in a body that nothing in the body opened. `signs` are the offsets in the body at which a
-/// marker may begin. Markers with the key `but` are ignored.
+/// marker may begin. Markers with the key `except` are ignored.
 pub(super) fn find_stray_end(
     text: &str,
     body: Range<usize>,
     signs: &[usize],
-    but: &str,
+    except: &str,
 ) -> Option<Range<usize>> {
     let bytes = &text.as_bytes()[body.clone()];
     let mut open: HashMap<String, usize> = HashMap::new();
@@ -354,7 +354,7 @@ pub(super) fn find_stray_end(
             let Some(strength) = line.closes(marker) else { continue };
             match open.get_mut(&marker.key).filter(|count| **count > 0) {
                 Some(count) => *count -= 1,
-                None if strength == Strength::Alone && marker.key != but => {
+                None if strength == Strength::Alone && marker.key != except => {
                     return Some(marker.at..marker.end);
                 }
                 None => {}
@@ -394,7 +394,7 @@ fn section_marker(raw: &str, begin: usize) -> Option<Marker> {
     let end = begin + line.len();
     let found = |key: String, is_end| {
         // The line itself is not part of the span.
-        Some(Marker { key, is_end, is_own: true, at: end, end, kind: MarkerKind::Element })
+        Some(Marker { key, is_end, is_first_of_key: true, at: end, end, kind: MarkerKind::Element })
     };
     if let Some(name) = line.strip_prefix("--- ").and_then(|line| line.strip_suffix(" ---")) {
         let closed = name.strip_prefix("end ");

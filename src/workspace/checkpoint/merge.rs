@@ -115,10 +115,10 @@ impl CheckpointStore {
         // Leaving out one change can make others impossible.
         loop {
             let before = draft.left.len();
-            draft.leave_half_moves();
+            draft.exclude_half_moves();
             self.plan_missing_folders(workspace, force, &mut draft)?;
-            draft.leave_copies();
-            draft.leave_nonempty_folders();
+            draft.exclude_copies();
+            draft.exclude_nonempty_folders();
             if draft.left.len() == before {
                 break;
             }
@@ -146,7 +146,7 @@ impl CheckpointStore {
             above.into_iter().filter(is_missing).map(str::to_owned).collect();
         for folder in missing {
             if !draft.known.insert(folder.clone()) {
-                draft.leave_below(&folder);
+                draft.exclude_below(&folder);
                 continue;
             }
             self.cache.load()?;
@@ -223,31 +223,31 @@ impl PlanDraft {
         self.left.push((change, why.to_owned()));
     }
 
-    fn leave_all(&mut self, mut which: impl FnMut(&TreeChange) -> bool, why: &str) {
+    fn exclude_all(&mut self, mut which: impl FnMut(&TreeChange) -> bool, why: &str) {
         for change in self.plan.changes.extract_if(.., |change| which(change)) {
             self.left.push((change, why.to_owned()));
         }
     }
 
-    fn leave_below(&mut self, folder: &str) {
+    fn exclude_below(&mut self, folder: &str) {
         let below = format!("{folder}/");
         let why = format!("'{}', which is in its path, stays", shown(folder));
-        self.leave_all(|change| change.after.is_some() && change.path.starts_with(&below), &why);
+        self.exclude_all(|change| change.after.is_some() && change.path.starts_with(&below), &why);
     }
 
     /// Leaves out the moves of files whose contents are not stored if only one end of the move is planned.
-    fn leave_half_moves(&mut self) {
+    fn exclude_half_moves(&mut self) {
         let is_half = |(to, from): &(&String, &String)| {
             self.plan.change(to).is_none() || self.plan.change(from).is_none()
         };
         let half = self.plan.moves.iter().filter(is_half).flat_map(|(to, from)| [to, from]);
         let half: BTreeSet<String> = half.cloned().collect();
         let why = "it is not stored, and cannot be moved back";
-        self.leave_all(|change| half.contains(&change.path), why);
+        self.exclude_all(|change| half.contains(&change.path), why);
     }
 
     /// Keeps an existing copy for each copy that cannot be restored elsewhere, first the copies that would be deleted.
-    fn leave_copies(&mut self) {
+    fn exclude_copies(&mut self) {
         let content = |what: &Option<TreeEntry>| match what {
             Some(TreeEntry::File { blob, size: 1.., .. }) => Some(blob.clone()),
             _ => None,
@@ -271,17 +271,17 @@ impl PlanDraft {
                 *lacking -= 1;
                 true
             };
-            self.leave_all(is_copy, ONLY_COPY);
+            self.exclude_all(is_copy, ONLY_COPY);
         }
     }
 
     /// Leaves out the removal of folders that contain an entry that stays.
-    fn leave_nonempty_folders(&mut self) {
+    fn exclude_nonempty_folders(&mut self) {
         let staying = self.left.iter().filter(|(change, _)| change.after.is_none());
         let above = staying.flat_map(|(change, _)| ancestors(split(&change.path).0));
         let above: BTreeSet<String> = above.map(str::to_owned).collect();
         let is_above = |change: &TreeChange| change.after.is_none() && above.contains(&change.path);
-        self.leave_all(is_above, "it contains files that are left as they are");
+        self.exclude_all(is_above, "it contains files that are left as they are");
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn activate(command: &mut Command) {
 /// The tools that the program asks for their versions, by its script, and with which option.
 fn known_tools() -> impl Iterator<Item = (&'static str, &'static str)> {
     let asks = |line: &'static str| line.strip_prefix("ask ")?.strip_suffix(" &")?.split_once(' ');
-    include_str!("../../src/data/tools.sh").lines().filter_map(asks)
+    include_str!("../../../src/data/tools.sh").lines().filter_map(asks)
 }
 
 /// Makes it in this folder; another run of the tests may do the same there.

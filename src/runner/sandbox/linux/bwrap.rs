@@ -108,7 +108,7 @@ pub(in super::super) fn inside(channel: c_int) -> ! {
         if closed != 0 {
             return Err("cannot close what bwrap handed on; that needs Linux 5.11".into());
         }
-        let facts = walls::raise(request)?;
+        let facts = walls::drop_rights(request)?;
         say(STARTED.as_bytes());
         if request.probe {
             say(format!("{:x}", facts.0 | probe::check_mechanisms(request).0).as_bytes());

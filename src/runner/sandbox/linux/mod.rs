@@ -121,7 +121,7 @@ impl SandboxHelper {
         let channel = ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(REPORT) });
         let request = SandboxRequest::receive(&channel).ok_or("cannot understand what to run")?;
         exit_with_parent(request.parent, Signal::TERM);
-        hold(&request.lock);
+        lock_for_life(&request.lock);
         let unbounded = request.user.is_none() && rustix::process::geteuid().is_root();
         let by_namespace = request.backend == Backend::Full && limits::pid_max_is_ours();
         let wanted = request.limits.processes > 0 && unbounded && !by_namespace;
@@ -151,7 +151,7 @@ impl SandboxHelper {
                 namespaces::loopback_up()?;
             }
             root::enter(request, user_namespace)?;
-            self.fork(fork, || self.become_command(walls::raise(request)?))
+            self.fork(fork, || self.become_command(walls::drop_rights(request)?))
         })
     }
 
@@ -259,7 +259,7 @@ impl SandboxHelper {
         let _ = rustix::process::setsid();
         let facts = if self.request.backend == Backend::Partial {
             self.enter_group()?;
-            walls::raise(&self.request)?
+            walls::drop_rights(&self.request)?
         } else {
             limits::set(self.request.limits)?;
             MechanismSet::default()
@@ -297,7 +297,7 @@ fn exit_with_parent(parent: u32, signal: Signal) {
 /// Locks a file as long as this process lives, or init, which inherits the lock; the shell does not. If the lock is
 /// free, the command has ended, whatever happened to deaddrop. If the file cannot be locked, the command runs anyway:
 /// the lock is only needed if deaddrop restarts immediately.
-fn hold(lock: &Path) {
+fn lock_for_life(lock: &Path) {
     use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
     if lock.as_os_str().is_empty() {
         return;

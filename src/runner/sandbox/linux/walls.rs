@@ -35,7 +35,7 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 const OWN_DEVICES: [&str; 4] = ["/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"];
 
 /// Gives up everything that the request requires. After this, the process only calls exec.
-pub(super) fn raise(request: &SandboxRequest) -> StepResult<MechanismSet> {
+pub(super) fn drop_rights(request: &SandboxRequest) -> StepResult<MechanismSet> {
     let mut facts = MechanismSet::default();
     if let Some((user, group)) = request.user {
         become_user(user, group).map_err(cannot("become the workspace's owner"))?;
