@@ -159,8 +159,6 @@ impl Blobs {
         while let Some(pack) = self.incoming.pop() {
             index.finish(pack, &self.folder)?;
         }
-        // Rebuilt from sorted rows, a map has no gaps; after many insertions they take a third of it.
-        index.places = std::mem::take(&mut index.places).into_iter().collect();
         Ok(())
     }
 

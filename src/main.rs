@@ -12,14 +12,14 @@ fn main() -> ExitCode {
     deaddrop::cli::run(std::env::args_os())
 }
 
-/// Sets from which size on freed memory is returned to the system. Otherwise glibc raises these sizes with the largest list
-/// that a project with many files needs, and the process keeps what it needed once.
+/// Fixes the sizes from which freed memory is returned to the system. Otherwise glibc raises them to that of the largest
+/// list that a project with many files needs, and the process keeps this memory.
 #[cfg(target_env = "gnu")]
 #[allow(unsafe_code)]
 fn return_freed_memory() {
     // SAFETY: these calls set numbers of the allocator. No other thread has started.
     unsafe {
-        // More than a file of a megabyte takes as JSON, so that a server uses the same memory again.
+        // A file of one megabyte as JSON is smaller, so that a server reuses the memory for it.
         libc::mallopt(libc::M_MMAP_THRESHOLD, 1_280 << 10);
         libc::mallopt(libc::M_TRIM_THRESHOLD, 4 << 20);
     }

@@ -210,7 +210,7 @@ impl Served {
     ) -> Result<Done, Error> {
         let (serving, key) = (&self.serving, &params.key);
         let interrupted = || serving.stop.is_asked() || going.is_to_end();
-        let timeout = |params| Some(self.timeout(params));
+        let timeout = |asked| Some(self.timeout(asked));
         let (lock, dir) = (self.steps.lock_of(key), self.scratch_dir_of(params)?);
         let mut executor = self.executor_named(&quarantine_name(key), &dir.folder, &interrupted);
         executor.timeout = &timeout;
@@ -270,9 +270,9 @@ impl Served {
     }
 
     /// Whether a command may use the network, given the host's request; None means as in the settings.
-    pub(super) fn network(&self, params: Option<bool>) -> Option<bool> {
+    pub(super) fn network(&self, asked: Option<bool>) -> Option<bool> {
         let own = self.serving.policy.as_ref().and_then(|policy| policy.network);
-        let network = if own == Some(false) { own } else { params.or(own) };
+        let network = if own == Some(false) { own } else { asked.or(own) };
         self.serving.runner.settings.mode.network(network)
     }
 }

@@ -181,11 +181,11 @@ impl Served {
         self.refused(&operation, Grant::default(), &self.executor(&|| false))
     }
 
-    /// The timeout of a command for which `params` was requested.
-    pub(super) fn timeout(&self, params: Option<Duration>) -> Duration {
+    /// The timeout of a command for which `asked` was requested.
+    pub(super) fn timeout(&self, asked: Option<Duration>) -> Duration {
         let default = self.serving.timeout;
         let policy = self.serving.policy.as_ref();
-        policy.map_or(params.unwrap_or(default), |policy| policy.shell.timeout(params, default))
+        policy.map_or(asked.unwrap_or(default), |policy| policy.shell.timeout(asked, default))
     }
 
     /// The quarantine folder of this name.

@@ -7,7 +7,7 @@ use cap_std::fs::Dir;
 
 use super::Workspace;
 use super::facts::path_of;
-use super::locate::{FinalLink, LocatedEntry, ResolvedPath, failed, own_state};
+use super::locate::{FinalLink, LocatedEntry, Resolution, failed, own_state};
 use super::missing::Needed;
 use super::overlay::Overlay;
 use crate::protocol::{Failure, Operation, RelPath};
@@ -21,16 +21,16 @@ impl Overlay<'_> {
             _ => path_of(operation)?,
         };
         match self.walk_to(path, last).ok()? {
-            ResolvedPath::At(location) => Some(location.real),
-            ResolvedPath::Folder(names) => RelPath::parse(&names.join("/")).ok(),
+            Resolution::At(location) => Some(location.real),
+            Resolution::Folder(names) => RelPath::parse(&names.join("/")).ok(),
         }
     }
 
     /// Whether `path` leads to a folder, directly or through links.
     pub(super) fn leads_to_folder(&self, path: &RelPath) -> bool {
         match self.walk_to(path, FinalLink::Follow) {
-            Ok(ResolvedPath::Folder(_)) => true,
-            Ok(ResolvedPath::At(location)) => location.found.is_some_and(|found| found.is_folder()),
+            Ok(Resolution::Folder(_)) => true,
+            Ok(Resolution::At(location)) => location.found.is_some_and(|found| found.is_folder()),
             Err(_) => false,
         }
     }
@@ -53,8 +53,8 @@ impl Workspace {
     /// The names from the root to a folder, with links resolved; None if nothing exists.
     fn folder_names(&self, path: &RelPath) -> Result<Option<Vec<String>>, Failure> {
         let location = match self.as_is().walk_to(path, FinalLink::Follow)? {
-            ResolvedPath::Folder(names) => return Ok(Some(names)),
-            ResolvedPath::At(location) => location,
+            Resolution::Folder(names) => return Ok(Some(names)),
+            Resolution::At(location) => location,
         };
         match &location.found {
             Some(LocatedEntry::OnDisk(found)) if found.is_dir() => {

@@ -54,7 +54,7 @@ pub(super) struct PathLocation {
 }
 
 /// The result of resolving a path to its end.
-pub(super) enum ResolvedPath {
+pub(super) enum Resolution {
     /// A name in a folder.
     At(Box<PathLocation>),
     /// A folder that a link leads to: the names from the root, with links resolved.
@@ -177,8 +177,8 @@ impl Overlay<'_> {
     /// Resolves `path` in the overlay.
     pub(super) fn resolve(&self, path: &RelPath, last: FinalLink) -> Result<PathLocation, Failure> {
         match self.walk_to(path, last)? {
-            ResolvedPath::At(location) => Ok(*location),
-            ResolvedPath::Folder(_) => Err(is_folder(path)),
+            Resolution::At(location) => Ok(*location),
+            Resolution::Folder(_) => Err(is_folder(path)),
         }
     }
 
@@ -201,10 +201,10 @@ impl Overlay<'_> {
     }
 
     /// Resolves `path` component by component.
-    pub(super) fn walk_to(&self, path: &RelPath, last: FinalLink) -> Result<ResolvedPath, Failure> {
+    pub(super) fn walk_to(&self, path: &RelPath, last: FinalLink) -> Result<Resolution, Failure> {
         let workspace = self.workspace;
         let arrived = |location: Result<PathLocation, Failure>| {
-            location.map(|location| ResolvedPath::At(Box::new(location)))
+            location.map(|location| Resolution::At(Box::new(location)))
         };
         let mut todo: VecDeque<String> = path.components().map(str::to_owned).collect();
         let mut parents: Vec<(String, Option<Arc<Dir>>)> = Vec::new();
@@ -288,7 +288,7 @@ impl Overlay<'_> {
             }
         }
         // Only a path whose last component is a link to a folder gets here.
-        Ok(ResolvedPath::Folder(parents.into_iter().map(|(name, _)| name).collect()))
+        Ok(Resolution::Folder(parents.into_iter().map(|(name, _)| name).collect()))
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) struct TagBlock<'a> {
     pub(super) body: String,
     /// The number of the line on which the body begins.
     pub(super) body_line: usize,
-    pub(super) rarities: RareText,
+    pub(super) rare: RareText,
     pub(super) warnings: Vec<Warning>,
 }
 
@@ -73,7 +73,7 @@ impl TagBlock<'_> {
         }
         let text = std::mem::take(&mut self.body);
         let has_end = self.value("end").is_some();
-        let mut body = Body::new(kind, path.as_ref(), text, self.body_line, has_end, self.rarities);
+        let mut body = Body::new(kind, path.as_ref(), text, self.body_line, has_end, self.rare);
         let mut replacements = Vec::new();
         if is_in_pairs {
             replacements = body::read_pairs(&mut body, self.tag, warnings)?;

@@ -23,7 +23,7 @@ pub(super) struct Body {
     pub(super) line: usize,
     /// Whether the tag has an end word.
     pub(super) has_end: bool,
-    pub(super) rarities: RareText,
+    pub(super) rare: RareText,
 }
 
 /// Rare text, searched once in the whole reply. If the reply does not contain it, no body is checked for it.
@@ -34,7 +34,7 @@ pub(super) struct RareText {
     /// A fence, a pair or conflict marker, an added line of a diff, or a citation mark.
     pub(super) has_marks: bool,
     /// Characters that a chat window may have inserted, and carriage returns within a line.
-    pub(super) has_unusual_characters: bool,
+    pub(super) has_strange: bool,
 }
 
 impl RareText {
@@ -43,8 +43,8 @@ impl RareText {
             let pattern = r"```|~~~|<<<<<|\n\+|contentReference|oai_citation|\x{e200}|【";
             Regex::new(pattern).expect("a constant pattern")
         });
-        let has_unusual_characters = lints::unusual_characters(text).next().is_some();
-        Self { has_tag: false, has_marks: MARKS.is_match(text), has_unusual_characters }
+        let has_strange = lints::strange(text).next().is_some();
+        Self { has_tag: false, has_marks: MARKS.is_match(text), has_strange }
     }
 }
 
@@ -55,11 +55,11 @@ impl Body {
         text: String,
         line: usize,
         has_end: bool,
-        rarities: RareText,
+        rare: RareText,
     ) -> Self {
         let file_kind = path.map_or(FileKind::Code, FileKind::of);
         let may_be_patch = path.is_some_and(may_be_patch);
-        Self { kind, file_kind, may_be_patch, text, line, has_end, rarities }
+        Self { kind, file_kind, may_be_patch, text, line, has_end, rare }
     }
 
     /// Whether the body is code that is written to a file.
@@ -93,11 +93,11 @@ pub(super) fn check(
 ) -> Result<(), Problem> {
     let (is_code, is_edit, line) = (body.is_code(), body.kind == Kind::Edit, body.line);
     let of = format_args!("the body from line {line} on");
-    let may_have_fence = body.rarities.has_marks && (is_code || body.kind == Kind::Run);
+    let may_have_fence = body.rare.has_marks && (is_code || body.kind == Kind::Run);
     if may_have_fence && !body.unfence(warnings)? {
         warnings.extend(fence::warn_kept(&body.text, body.line, ""));
     }
-    let has_pairs = body.rarities.has_marks && pairs::are_in(&body.text);
+    let has_pairs = body.rare.has_marks && pairs::are_in(&body.text);
     let is_document = matches!(body.file_kind, FileKind::Code | FileKind::Document);
     if body.kind == Kind::Create && is_document && has_pairs && pairs::are_first_in(&body.text) {
         let phrase = "the body is pairs of SEARCH and REPLACE and not the content of the file: send all of the content, or the pairs with EDIT_FILE and no line numbers (or RUN_COMMAND, if the file is to contain such lines)";
@@ -109,13 +109,13 @@ pub(super) fn check(
     let first = u64::try_from(first).ok();
     if let Some(plain) = gutter::strip(&body.text, gutter::First::Is(first), &of, warnings)? {
         // A mark may have been hidden behind a line number.
-        (body.text, body.rarities.has_marks) = (plain, true);
+        (body.text, body.rare.has_marks) = (plain, true);
     }
     let text = &body.text;
     if !body.may_be_patch {
         diff::refuse_diff(text, &of)?;
     }
-    if !body.rarities.has_marks {
+    if !body.rare.has_marks {
         return Ok(());
     }
     if has_pairs && is_edit {

@@ -23,7 +23,7 @@ struct PageWords {
     typography: String,
     text_after_tag: TablePattern,
     citation: TablePattern,
-    unusual_characters: Vec<(char, char)>,
+    strange: Vec<(char, char)>,
 }
 
 static PAGE: LazyLock<PageWords> =
@@ -126,7 +126,7 @@ pub fn is_button(word: &str) -> bool {
 
 /// Finds the block's own closing tag at the beginning or end of a line that contains other text, too.
 fn own_closing_tag(body: &Body) -> Option<String> {
-    if body.has_end || !body.rarities.has_tag {
+    if body.has_end || !body.rare.has_tag {
         return None;
     }
     let closing = COMMANDS.iter().find(|command| command.kind == body.kind)?.closing?;
@@ -148,7 +148,7 @@ fn own_closing_tag(body: &Body) -> Option<String> {
 
 /// Finds a citation mark inserted by a chat: `【5:0†source】`, `:contentReference[oaicite:0]`.
 fn citation(body: &Body) -> Option<String> {
-    let found = body.rarities.has_marks.then(|| PAGE.citation.find(&body.text)).flatten()?;
+    let found = body.rare.has_marks.then(|| PAGE.citation.find(&body.text)).flatten()?;
     let (line, shown) = (body.line_number_at(found.start()), brief(found.as_str()));
     Some(format!("line {line} contains a citation mark of the chat ({shown}); it was kept"))
 }
@@ -158,12 +158,12 @@ fn citation(body: &Body) -> Option<String> {
 fn strange_characters(body: &Body) -> Option<String> {
     /// The most characters that are listed.
     const MOST: usize = 16;
-    if !body.rarities.has_unusual_characters {
+    if !body.rare.has_strange {
         return None;
     }
     let is_own = |c: char| body.is_prose() && PAGE.typography.contains(c);
     let mut first: BTreeMap<char, usize> = BTreeMap::new();
-    for (at, c) in unusual_characters(&body.text).filter(|(_, c)| !is_own(*c)) {
+    for (at, c) in strange(&body.text).filter(|(_, c)| !is_own(*c)) {
         first.entry(c).and_modify(|known| *known = at.min(*known)).or_insert(at);
     }
     let mut found: Vec<(usize, char)> = first.into_iter().map(|(c, at)| (at, c)).collect();
@@ -177,7 +177,7 @@ fn strange_characters(body: &Body) -> Option<String> {
 }
 
 /// The unusual characters of a text with their offsets, in no particular order.
-pub(super) fn unusual_characters(text: &str) -> impl Iterator<Item = (usize, char)> {
+pub(super) fn strange(text: &str) -> impl Iterator<Item = (usize, char)> {
     let bytes = text.as_bytes();
     let wide = if text.is_ascii() { &[] } else { bytes };
     let character = |at: usize| Some((at, text[at..].chars().next()?));
@@ -185,8 +185,8 @@ pub(super) fn unusual_characters(text: &str) -> impl Iterator<Item = (usize, cha
         // A carriage return counts only if it is within a line.
         '\r' => bytes.get(at + 1).is_some_and(|next| *next != b'\n'),
         c => {
-            let before = PAGE.unusual_characters.partition_point(|(first, _)| first <= c);
-            PAGE.unusual_characters[..before].last().is_some_and(|(_, last)| c <= last)
+            let before = PAGE.strange.partition_point(|(first, _)| first <= c);
+            PAGE.strange[..before].last().is_some_and(|(_, last)| c <= last)
         }
     };
     // These are all bytes with which such a character can begin.

@@ -76,7 +76,7 @@ pub(in crate::protocol) fn blocks(text: &str, workspace: Option<&str>) -> Blocks
         workspace,
         last_line_number: (0, 1),
         signs: Signs::of(&lines),
-        rarities: RareText::of(&lines),
+        rare: RareText::of(&lines),
         ..Parser::default()
     };
     parser.read();
@@ -203,7 +203,7 @@ pub(super) struct Parser<'a> {
     /// Whether the reply contains a command that is not quoted.
     has_unquoted: bool,
     pub(super) signs: Signs,
-    rarities: RareText,
+    rare: RareText,
 }
 
 impl<'a> Parser<'a> {
@@ -608,7 +608,7 @@ impl<'a> Parser<'a> {
                 let text = format!("`{shown}` after the tag on line {number} was ignored");
                 warnings.push(Warning::new(WarningKind::TextAfterTag, text));
             }
-            let (body, body_line, rarities) = (String::new(), number, RareText::default());
+            let (body, body_line, rare) = (String::new(), number, RareText::default());
             return TagBlock {
                 command,
                 number,
@@ -616,7 +616,7 @@ impl<'a> Parser<'a> {
                 values,
                 body,
                 body_line,
-                rarities,
+                rare,
                 warnings,
             }
             .step_in(self.workspace);
@@ -626,11 +626,11 @@ impl<'a> Parser<'a> {
             return malformed(&Problem::new(Mistake::TextAfterTag, what));
         }
         let (mut lines, mut quote, mut is_glued) = ("", token.quote, false);
-        let mut rarities = self.rarities;
+        let mut rare = self.rare;
         if let Some(end) = end {
             let body_at = self.next_line(token.at);
             lines = &self.text[body_at..end.closing.start];
-            rarities.has_tag = !self.signs.tags(body_at..end.closing.start).is_empty();
+            rare.has_tag = !self.signs.tags(body_at..end.closing.start).is_empty();
             quote = end.quote;
             is_glued = end.decoration.has(Decoration::GLUED);
             if !end.decoration.is_none() {
@@ -673,10 +673,10 @@ impl<'a> Parser<'a> {
         if command.kind == Kind::Create {
             warnings.extend(lints::indented(&body, lead, body_line));
         }
-        rarities.has_tag |= !first.is_empty();
+        rare.has_tag |= !first.is_empty();
         // A mark may follow the tag or a quotation sign instead of a line feed.
-        rarities.has_marks |= token.quote > 0 || !first.is_empty();
-        TagBlock { command, number, tag: line, values, body, body_line, rarities, warnings }
+        rare.has_marks |= token.quote > 0 || !first.is_empty();
+        TagBlock { command, number, tag: line, values, body, body_line, rare, warnings }
             .step_in(self.workspace)
     }
 

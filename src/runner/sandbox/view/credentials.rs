@@ -66,7 +66,7 @@ pub(super) fn contains_tokens(file: &Path) -> bool {
         let line = line.to_ascii_lowercase();
         LISTS.words.iter().any(|word| line.contains(word)) || has_user(&line)
     };
-    let path = file.as_os_str().as_encoded_bytes(); // It takes a tenth of the time to compare them.
+    let path = file.as_os_str().as_encoded_bytes(); // Comparing bytes is ten times as fast.
     LISTS.settings.iter().any(|name| path.ends_with(name.as_bytes()) && file.ends_with(name))
         && file.is_file()
         && read_regular(file, LONGEST).map_or(true, |text| {
